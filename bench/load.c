@@ -152,7 +152,6 @@ static void answer(struct load *load, struct player *player, const void *data,
     wire_part_set(load->sent, player->out_count, WIRE_PART_DOWN);
     wire_part_set(load->parts, 0, (enum wire_part)player->own);
     const struct wire_sum sum = {.round = open.round,
-                                 .attempt = open.attempt,
                                  .digest = player->digest,
                                  .parts = load->parts,
                                  .parts_size = room,

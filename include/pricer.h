@@ -409,12 +409,9 @@ struct pricer_settings {
     enum pricer_bias bias;
     double lambda; /* of the l1 and l2 bias terms */
     enum pricer_calibration calibration;
-    int64_t rounds;   /* eps and delta are spent over so many rounds, every
+    int64_t rounds;     /* eps and delta are spent over so many rounds, every
                      * release counted as heard; 1 */
-    int64_t repeat;   /* attempts of a round that send the same payloads; 1 */
-    double horizon;   /* rounds whose results users average; 0: 1, and INFINITY
-                     * for unbiased plans. For decoders alone */
-    double tolerance; /* certified relative gap to reach; 1e-8 */
+    double tolerance;   /* certified relative gap to reach; 1e-8 */
     int32_t iterations; /* limit; a default that is never reached in health */
     int32_t threads;    /* 0: one per core */
     const struct pricer_watch *watch; /* NULL: never asks */
@@ -691,10 +688,8 @@ struct pricer_question {
     enum pricer_observer observer;
     enum pricer_protect protect; /* identity: of a relay only */
     enum pricer_eavesdropper eavesdropper;
-    double delta;   /* 0: each statement's own */
-    int64_t rounds; /* 1 */
-    int64_t repeat; /* attempts of a round with the same payloads; 1. More are
-                     * accounted for data and PRICER_RADIO alone */
+    double delta;           /* 0: each statement's own */
+    int64_t rounds;         /* 1 */
     const int32_t *members; /* of a coalition: its relays, */
     int32_t member_count;
     bool with_server; /* and whether the server is in it, */

@@ -27,7 +27,7 @@ enum { PRICER_DECODER_NODES = 300 };
 struct pricer_decoder_settings {
     int32_t rank;     /* of the correlations; 0: all up to 32 nodes, else 1 */
     int64_t patterns; /* drawn to judge it; 0: some seconds' worth */
-    double horizon;   /* rounds whose results users average; 0: 1 */
+    bool unbiased;    /* its estimates have no bias; for unbiased plans */
     double spread;    /* error of every p, a deviation in its logit; 0: 0.25,
                        * negative: none */
     const double *uplink_spread; /* [nodes], or NULL: spread */
@@ -56,10 +56,8 @@ struct pricer_decoder_settings {
  */
 struct pricer_decoder {
     int32_t nodes, rank;
-    int32_t attempts; /* of a round that are decoded together; 1: it is for
-                       * receivers, more: for stacks alone */
-    bool blind;
-    double blend, horizon;
+    bool blind, unbiased;
+    double blend;
     double *own;    /* [nodes] */
     double *shared; /* [nodes][rank] */
     double *target; /* [nodes] kappa: coefficients are H^-1 A kappa */
@@ -82,9 +80,9 @@ PRICER_API void pricer_decoder_free(struct pricer_decoder *decoder);
  * Fit the decoder of a plan. Claim: against every data set within the radius
  * its expected squared error is at most decoder->upper, up to sampling (upper
  * is in expectation no less than the truth), and upper <= constant, the plan's
- * mse_worst_case. An infinite horizon is for unbiased plans (PRICER_VALUE
- * otherwise). A horizon other than 1 is for up to 32 nodes; beyond, such a
- * decoder is the constant one, whose blend is 0. PRICER_STOPPED if the watch
+ * mse_worst_case. An unbiased decoder is for unbiased plans (PRICER_VALUE
+ * otherwise) of up to 32 nodes; beyond, it is the constant one, whose blend is
+ * 0. PRICER_STOPPED if the watch
  * asked to. The same for any number of threads.
  */
 PRICER_API enum pricer_status pricer_decoder_fit(
@@ -168,72 +166,6 @@ PRICER_API void pricer_receiver_adapt(struct pricer_receiver *receiver,
                                       const bool *uplink, const bool *link,
                                       const double *sums, double *coefficient,
                                       struct pricer_decoded *decoded);
-
-/* ------------------------------------------------------------------ stack --
- */
-
-/*
- * Static data: a round has several attempts that send the same payloads, over
- * links drawn anew, and the server decodes the sums of all of them together. A
- * payload's noise is the same in every sum that holds it, which the decoder
- * knows. A link is charged for one release; what the server learns, the
- * `repeat` of struct pricer_question says.
- *
- * For up to 32 nodes, 64 attempts and 640 sums; not for blind relays.
- */
-struct pricer_stack;
-
-/*
- * Fit the decoder of a stack. Its errors are those of the stack: `constant` is
- * that of the mean of all attempts' constant estimates, from the same patterns,
- * and upper <= constant up to sampling; blend is 0 where nothing better was
- * found. It decodes stacks alone.
- */
-PRICER_API enum pricer_status pricer_stack_fit(
-    const struct pricer_network *network, const struct pricer_plan *plan,
-    const struct pricer_decoder_settings *settings, int32_t attempts,
-    struct pricer_decoder **decoder, struct pricer_fault *fault);
-
-/* Made ready to decode, with the room that takes; one for each thread. */
-PRICER_API enum pricer_status pricer_stack_new(
-    const struct pricer_network *network, const struct pricer_plan *plan,
-    const struct pricer_decoder *decoder, int32_t attempts,
-    struct pricer_stack **stack, struct pricer_fault *fault);
-
-PRICER_API void pricer_stack_free(struct pricer_stack *stack);
-
-/*
- * The coefficient of every sum [attempts][nodes], from what arrived: uplink
- * [attempts][nodes], link [attempts][links], as in pricer_receiver_decode().
- */
-PRICER_API void pricer_stack_decode(struct pricer_stack *stack,
-                                    const bool *uplink, const bool *link,
-                                    double *coefficient,
-                                    struct pricer_decoded *decoded);
-
-/* From now on these own parts are not in their sums, [attempts][nodes]; NULL:
- * all are. */
-PRICER_API void pricer_stack_withhold(struct pricer_stack *stack,
-                                      const bool *withheld);
-
-/* What became of simulated rounds of several attempts. */
-struct pricer_repeated {
-    int64_t trials;
-    struct pricer_estimate stacked; /* squared error of the stack's decoder */
-    struct pricer_estimate equal;   /* of the mean of all attempts' sums / n */
-    struct pricer_estimate fresh;   /* the same if every attempt had fresh
-                                     * noise, enough for the same budgets over
-                                     * as many releases */
-    double bar;                     /* mean of the stack's */
-};
-
-/* Play them for the data of the settings, whose decoder is that of the stack;
- * watch does not count. The faithful engine makes every message, and knows no
- * `fresh`, which is NAN. The same for any number of threads. */
-PRICER_API enum pricer_status pricer_stack_simulate(
-    const struct pricer_network *network, const struct pricer_plan *plan,
-    const struct pricer_simulation_settings *settings, int32_t attempts,
-    struct pricer_repeated *repeated, struct pricer_fault *fault);
 
 #ifdef __cplusplus
 }

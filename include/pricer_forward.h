@@ -336,11 +336,15 @@ PRICER_API enum pricer_status pricer_forward_simulate(
     struct pricer_simulation **simulation, struct pricer_fault *fault);
 
 /*
- * Play rounds of a plan of forwarding one after another as pricer_walk_play()
- * (pricer_reference.h) plays plans of sums, and with the same promises; the bars
- * are those of pricer_forward_bar(). Every release is made, and every node is
- * taken to have the last estimate. settings->decoder must be NULL. O(links nodes +
- * nodes dimension) a round.
+ * Play `rounds` rounds one after another, settings->trials times over (200), each
+ * round relative to the estimate before if the network is, each by itself if it is
+ * not. settings->given has a row for every node, or one for every node of every
+ * round, round by round; the engine is ignored. Round t of walk w is round
+ * w rounds + t of pricer_round_up(). The bars are those of pricer_forward_bar().
+ * Every release is made, and every node is taken to have the last estimate.
+ * settings->decoder must be NULL. The same for any number of threads;
+ * PRICER_STOPPED if the watch asked to. Free the walk with pricer_walk_free().
+ * O(links nodes + nodes dimension) a round.
  *
  * Claim: with rounds that are relative to the last estimate all releases of a node
  * are as private as pricer_forward_privacy states, towards everyone. Proof: the

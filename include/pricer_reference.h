@@ -47,26 +47,11 @@ struct pricer_walk {
     int64_t clipped;              /* vectors longer than the data's radius */
     double *error, *error_stderr; /* [rounds] */
     double *cut; /* [rounds] nodes, mean; 0 without reference */
-    double *bar; /* [rounds] mean; NAN with sums without decoder */
+    double *bar; /* [rounds] mean */
     double
         *estimate; /* [rounds][dimension] after each round of the first walk */
     bool *made;    /* [rounds] the first walk's round gave an estimate */
 };
-
-/*
- * Play `rounds` rounds one after another, settings->trials times over (200), all
- * messages as in the faithful engine; each round relative to the estimate before
- * if the network is, each by itself if it is not. settings->given has a row for
- * every node, or one for every node of every round, round by round; the engine
- * is ignored. Round t of walk w is round w rounds + t of pricer_round_up(), so a
- * fleet with that seed has the estimates of the first walk, bit for bit. The same
- * for any number of threads; PRICER_STOPPED if the watch asked to. Free the walk
- * with pricer_walk_free(). O(links * dimension) a round.
- */
-PRICER_API enum pricer_status pricer_walk_play(
-    const struct pricer_network *network, const struct pricer_plan *plan,
-    const struct pricer_simulation_settings *settings, int64_t rounds,
-    struct pricer_walk **walk, struct pricer_fault *fault);
 
 PRICER_API void pricer_walk_free(struct pricer_walk *walk);
 

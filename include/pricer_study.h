@@ -232,8 +232,6 @@ enum pricer_withheld {
     PRICER_WITHHELD_LATE,      /* the vector was not ready in time */
     PRICER_WITHHELD_VECTOR,    /* there was no vector */
     PRICER_WITHHELD_LEDGER,    /* the ledger failed, or has the round already */
-    PRICER_WITHHELD_REFERENCE, /* it lacks the estimate that the round is
-                                  relative to */
     PRICER_WITHHELD_KINDS,
 };
 

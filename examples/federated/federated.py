@@ -39,8 +39,7 @@ import daemons  # noqa: E402
 import pricer  # noqa: E402
 
 CLIENTS, CLASSES, DELTA = 10, 10, 1e-5
-WAYS = ("centralised", "perfect links", "no collaboration", "PriCER",
-        "PriCER, decoder")
+WAYS = ("centralised", "perfect links", "no collaboration", "PriCER")
 
 
 # ------------------------------------------------------------------ data --
@@ -241,15 +240,12 @@ def network(task: Task, eps: float) -> pricer.Network:
 
 def ways(task: Task, eps: float) -> Iterator[tuple[str, np.ndarray,
                                                    pricer.Plan]]:
-    """Learn over the network without relaying, with it, and with a decoder."""
+    """Learn over the network without relaying, and with it."""
     net = network(task, eps)
     plans = (pricer.baseline(net, "best"), pricer.plan(net))
-    decoder = pricer.Decoder.fit(plans[1], horizon=float(task.rounds))
-    for name, plan, chosen in ((WAYS[2], plans[0], "constant"),
-                               (WAYS[3], plans[1], "constant"),
-                               (WAYS[4], plans[1], decoder)):
-        def once(run: Task, plan=plan, chosen=chosen) -> list[float]:
-            rounds = pricer.Rounds(plan, seed=run.seed, decoder=chosen)
+    for name, plan in zip(WAYS[2:], plans):
+        def once(run: Task, plan=plan) -> list[float]:
+            rounds = pricer.Rounds(plan, seed=run.seed, decoder="constant")
             return learn(run, lambda moves, t: rounds.play(moves, t).estimate)
         yield name, repeated(task, once), plan
 

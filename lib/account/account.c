@@ -8,7 +8,7 @@
 #include "account.h"
 #include "plan/plan.h"
 #include "privacy/privacy.h"
-#include "repeat.h"
+#include "payload.h"
 
 #include <float.h>
 #include <math.h>
@@ -56,10 +56,7 @@ static enum pricer_status check_question(const struct pricer_network *network,
         return pri_fault(fault, PRICER_VALUE,
                          "whoever receives a link sees who sent the packet: "
                          "there is no identity to protect");
-    enum pricer_status status = pri_question_check(network, question, fault);
-    if (status == PRICER_OK)
-        status = pri_repeat_check(question, fault);
-    return status;
+    return pri_question_check(network, question, fault);
 }
 
 /* The smallest delta that a node asks for. */
@@ -291,9 +288,6 @@ static enum pricer_status answer(const struct job *job, struct hand *hand,
     statement->eps_lower = bracket.eps_lower;
     statement->floor = bracket.floor;
     statement->floor_bound = !bracket.floor_exact;
-    /* A reference of the observer's choice in every round may not occur. */
-    if (job->network->reach > 0 && job->rounds > 1)
-        statement->exact = false;
     if (status == PRICER_OK && statement->protect == PRICER_PROTECT_DATA &&
         statement->observer != PRICER_OBSERVER_LINK)
         pri_payload_bound(job->network, job->plan, job->question, job->member,
@@ -403,10 +397,7 @@ static enum pricer_status fill_in(const struct pricer_network *network,
                       work,
                       member,
                       find_grid(network, plan, question, &grid)};
-    for (int64_t k = 0; question->repeat > 1 && k < count; k++)
-        pri_repeat_answer(network, plan, question, member, &list[k]);
-    if (question->repeat <= 1)
-        status = answer_all(&job, count, list);
+    status = answer_all(&job, count, list);
     free(member);
     return status == PRICER_OK
                ? status

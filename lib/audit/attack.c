@@ -98,35 +98,6 @@ static bool reserve(struct pri_attack *attack)
            attack->sum;
 }
 
-/*
- * Rounds relative to a reference: data that is too long in both directions, less
- * a reference that lies between the centre and one of them. What is left is
- * longer than the radius on either side, so that the code has to cut it.
- */
-static enum pricer_status set_changes(struct pri_attack *attack,
-                                      struct pricer_fault *fault)
-{
-    const struct pricer_network *net = attack->network;
-    const struct pricer_slice slice = {.node = attack->node,
-                                       .dimension = attack->dimension,
-                                       .reach = net->reach};
-    int64_t last = attack->dimension - 1;
-    double *reference = pri_alloc(attack->dimension, sizeof *reference);
-    if (reference == NULL)
-        return PRICER_MEMORY;
-    reference[last] = (net->reach - net->radius) / 2;
-    attack->first[last] = TOO_LONG * net->reach;
-    attack->other[last] = -TOO_LONG * net->reach;
-    enum pricer_status status = pricer_round_change(
-        &slice, attack->first, reference, attack->first, fault);
-    if (status == PRICER_OK)
-        status = pricer_round_change(&slice, attack->other, reference,
-                                     attack->other, fault);
-    attack->span = 1;
-    free(reference);
-    return status;
-}
-
 /* The two ends of the diameter; where that is all of the ball, data that is too
  * long. */
 static void set_data(struct pri_attack *attack)
@@ -163,21 +134,17 @@ enum pricer_status pri_attack_new(const struct pricer_network *network,
         .one_link = question->observer == PRICER_OBSERVER_LINK,
         .dimension = network->dimension,
         .rounds = question->rounds > 0 ? question->rounds : 1,
-        .attempts = question->repeat > 1 ? question->repeat : 1,
     };
     if (!made->identity && made->dimension > AXES_MOST)
         made->dimension = AXES_MOST;
     enum pricer_status status = reserve(made) ? PRICER_OK : PRICER_MEMORY;
     if (status == PRICER_OK)
         status = pricer_grid_choose(network, plan, &made->grid, fault);
-    if (status == PRICER_OK && network->reach > 0)
-        status = set_changes(made, fault);
     if (status != PRICER_OK) {
         pri_attack_free(made);
         return status;
     }
-    if (network->reach == 0)
-        set_data(made);
+    set_data(made);
     list_members(made, settings);
     list_observations(made,
                       question->observer == PRICER_OBSERVER_SERVER ||
@@ -203,7 +170,7 @@ double pri_attack_cost(const struct pri_attack *attack)
                              : net->p[observation->link];
         cost += seen * carried * message * (attack->one_link ? 1 : 1 + others);
     }
-    return cost * (double)(attack->rounds * attack->attempts);
+    return cost * (double)attack->rounds;
 }
 
 /* Add the log-likelihood ratio of one sum, the two ends of the diameter. */
@@ -251,7 +218,6 @@ static enum pricer_status play_round(struct pri_attack *attack, int64_t round,
                                      bool other, struct pri_trial *result,
                                      struct pricer_fault *fault)
 {
-    const struct moment when = {round, 0};
     const double *data = !other             ? attack->first
                          : attack->identity ? NULL
                                             : attack->other;
@@ -259,14 +225,14 @@ static enum pricer_status play_round(struct pri_attack *attack, int64_t round,
         const struct observation *observation = &attack->observation[k];
         bool carried =
             observation->link < 0 || attack->radio ||
-            pri_attack_is_up(attack, when, observation->link, attack->node);
+            pri_attack_is_up(attack, round, observation->link, attack->node);
         bool seen = observation->direct || attack->radio ||
-                    pri_attack_is_up(attack, when, -1, observation->relay);
+                    pri_attack_is_up(attack, round, -1, observation->relay);
         double others;
         if (!carried || !seen)
             continue;
         enum pricer_status status =
-            pri_attack_sum(attack, when, observation, data, &others, fault);
+            pri_attack_sum(attack, round, observation, data, &others, fault);
         if (status != PRICER_OK)
             return status;
         if (attack->identity)
@@ -285,9 +251,7 @@ enum pricer_status pri_attack_play(struct pri_attack *attack, int64_t trial,
     int64_t first = (2 * trial + other) * attack->rounds;
     for (int64_t k = 0; k < attack->rounds; k++) {
         enum pricer_status status =
-            attack->attempts > 1
-                ? pri_attack_attempts(attack, first + k, other, &found, fault)
-                : play_round(attack, first + k, other, &found, fault);
+            play_round(attack, first + k, other, &found, fault);
         if (status != PRICER_OK)
             return status;
     }

@@ -30,7 +30,6 @@ struct pri_attack {
     double span;       /* half the diameter, or the radius, in radii */
     int64_t dimension; /* of the messages that are played */
     int64_t rounds;    /* of a trial */
-    int64_t attempts;  /* of a round, with the same payloads */
     int32_t observations;
     struct observation *observation; /* [observations] */
     bool *member;                    /* [nodes] */
@@ -42,13 +41,8 @@ struct pri_attack {
     int64_t *sum;                    /* [dimension] */
 };
 
-/* An attempt of a round: links are drawn anew in each, noise is not. */
-struct moment {
-    int64_t round, attempt;
-};
-
 /* Whether a link, or an uplink (link = -1), is up. */
-bool pri_attack_is_up(const struct pri_attack *attack, struct moment when,
+bool pri_attack_is_up(const struct pri_attack *attack, int64_t round,
                       int32_t link, int32_t from);
 
 /*
@@ -56,7 +50,7 @@ bool pri_attack_is_up(const struct pri_attack *attack, struct moment when,
  * `data` is NULL if the node's is not in it. *others is the variance that the
  * plan has in it besides the attacked node's own.
  */
-enum pricer_status pri_attack_sum(struct pri_attack *attack, struct moment when,
+enum pricer_status pri_attack_sum(struct pri_attack *attack, int64_t round,
                                   const struct observation *observation,
                                   const double *data, double *others,
                                   struct pricer_fault *fault);
@@ -64,10 +58,5 @@ enum pricer_status pri_attack_sum(struct pri_attack *attack, struct moment when,
 /* A variance in squared radii; a coordinate of the sum in radii. */
 double pri_attack_variance(const struct pri_attack *attack, double noise);
 double pri_attack_seen(const struct pri_attack *attack, int64_t coordinate);
-
-/* One round of several attempts under one of the hypotheses. */
-enum pricer_status pri_attack_attempts(struct pri_attack *attack, int64_t round,
-                                       bool other, struct pri_trial *result,
-                                       struct pricer_fault *fault);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * From an attempt of a round to a sum that the observer has of it, through the
+ * From a round to a sum that the observer has of it, through the
  * functions that real rounds use.
  */
 #include "attack.h"
@@ -7,10 +7,9 @@
 #include <math.h>
 
 /* Whether a link, or an uplink (link = -1), is up. */
-bool pri_attack_is_up(const struct pri_attack *attack, struct moment when,
+bool pri_attack_is_up(const struct pri_attack *attack, int64_t round,
                       int32_t link, int32_t from)
 {
-    int64_t round = when.round * attack->attempts + when.attempt;
     const struct pricer_network *net = attack->network;
     if (link < 0)
         return pricer_round_up(attack->seed, round,
@@ -25,7 +24,7 @@ bool pri_attack_is_up(const struct pri_attack *attack, struct moment when,
 
 /* Node `from` writes its message to `to` (itself: its own part), which is added
  * to attack->sum. */
-static enum pricer_status send(struct pri_attack *attack, struct moment when,
+static enum pricer_status send(struct pri_attack *attack, int64_t round,
                                int32_t from, int32_t to, const double *data,
                                struct pricer_fault *fault)
 {
@@ -42,7 +41,7 @@ static enum pricer_status send(struct pri_attack *attack, struct moment when,
     const struct pricer_share *share = pri_slice_find(*slice, to);
     if (share == NULL)
         return PRICER_OK;
-    pri_round_noise(&random, attack->seed, when.round, when.attempt, from, to);
+    pri_round_noise(&random, attack->seed, round, from, to);
     status = attack->code.share(*slice, share, data, &random, attack->message,
                                 fault);
     if (status != PRICER_OK)
@@ -65,7 +64,7 @@ double pri_attack_seen(const struct pri_attack *attack, int64_t coordinate)
            attack->network->radius;
 }
 
-enum pricer_status pri_attack_sum(struct pri_attack *attack, struct moment when,
+enum pricer_status pri_attack_sum(struct pri_attack *attack, int64_t round,
                                   const struct observation *observation,
                                   const double *data, double *others,
                                   struct pricer_fault *fault)
@@ -78,20 +77,20 @@ enum pricer_status pri_attack_sum(struct pri_attack *attack, struct moment when,
     for (int64_t k = 0; k < attack->dimension; k++)
         attack->sum[k] = 0;
     if (data != NULL)
-        status = send(attack, when, node, at, data, fault);
+        status = send(attack, round, node, at, data, fault);
     if (status == PRICER_OK && at != node && !observation->direct) {
         *others = pri_attack_variance(attack, plan->self_noise[at]);
-        status = send(attack, when, at, at, attack->zero, fault);
+        status = send(attack, round, at, at, attack->zero, fault);
     }
     for (int32_t k = net->in_start[at];
          k < net->in_start[at + 1] && status == PRICER_OK && !attack->one_link;
          k++) {
         int32_t l = net->in_link[k], from = net->from[l];
         if (from == node || attack->member[from] ||
-            !pri_attack_is_up(attack, when, l, from))
+            !pri_attack_is_up(attack, round, l, from))
             continue;
         *others += pri_attack_variance(attack, plan->noise[l]);
-        status = send(attack, when, from, at, attack->zero, fault);
+        status = send(attack, round, from, at, attack->zero, fault);
     }
     return status;
 }

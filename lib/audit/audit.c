@@ -59,12 +59,6 @@ static enum pricer_status check(const struct pricer_audit_settings *settings,
         settings->question.observer != PRICER_OBSERVER_RELAY)
         return pri_fault(fault, PRICER_VALUE,
                          "identities are attacked at relays only");
-    if (question->repeat > 64 ||
-        (question->repeat > 1 &&
-         settings->question.protect == PRICER_PROTECT_IDENTITY))
-        return pri_fault(fault, PRICER_VALUE,
-                         "rounds of up to 64 attempts are attacked, and data "
-                         "alone in them");
     if (!(confidence >= 0 && confidence < 1))
         return pri_fault(fault, PRICER_VALUE,
                          "confidence = %g is not between 0 and 1", confidence);

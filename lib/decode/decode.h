@@ -28,14 +28,4 @@ void pri_receiver_group(struct pricer_receiver *receiver,
 /* Whether every number of a decoder, which may come from a file, is usable. */
 bool pri_decoder_is_sound(const struct pricer_decoder *decoder);
 
-/* The last stack that was decoded: r of every node, less 1 / n, and beta' V beta
- * times dimension, in the data's units. */
-const double *pri_stack_excess(const struct pricer_stack *stack);
-double pri_stack_heard(const struct pricer_stack *stack);
-
-/* Mean of all attempts' sums over n, r and heard as above; `fresh`: heard if
- * every attempt had its own noise, enough for the same budgets. After pricer_stack_decode(). */
-void pri_stack_equal(const struct pricer_stack *stack, double *excess,
-                     double *heard, double *fresh);
-
 #endif

@@ -15,9 +15,7 @@ enum pricer_status pricer_decoder_new(int32_t nodes, int32_t rank,
         return pri_fault(fault, PRICER_MEMORY, "out of memory");
     made->nodes = nodes;
     made->rank = rank;
-    made->attempts = 1;
     made->blend = 1;
-    made->horizon = 1;
     made->own = pri_alloc(nodes, sizeof *made->own);
     made->shared = pri_alloc((int64_t)nodes * rank, sizeof *made->shared);
     made->target = pri_alloc(nodes, sizeof *made->target);

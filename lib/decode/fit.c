@@ -26,11 +26,11 @@ struct fit {
     struct pri_court court;
     struct pri_model model;
     struct pricer_decoder *decoder;
-    double *x;                          /* [nodes][nodes], small */
-    double *m, *mean, *inverse, *mixed; /* small */
-    double *vectors;                    /* large */
-    double *exact, *change, *ratio;     /* the control, unless too large */
-    double scale;                       /* radius^2 */
+    double *x;                      /* [nodes][nodes], small */
+    double *m, *inverse, *mixed;    /* small */
+    double *vectors;                /* large */
+    double *exact, *change, *ratio; /* the control, unless too large */
+    double scale;                   /* radius^2 */
 };
 
 static void fit_free(struct fit *fit)
@@ -44,7 +44,6 @@ static void fit_free(struct fit *fit)
     pri_patterns_free(&fit->test);
     free(fit->x);
     free(fit->m);
-    free(fit->mean);
     free(fit->inverse);
     free(fit->mixed);
     free(fit->vectors);
@@ -68,7 +67,6 @@ static enum pricer_status make_room(struct fit *fit)
     int64_t square = n <= PRI_WHOLE ? n * n : 0, few = n <= PRI_SMALL;
     fit->x = pri_alloc(few * n * n, sizeof(double));
     fit->inverse = pri_alloc(few * n * n, sizeof(double));
-    fit->mean = pri_alloc(2 * n, sizeof(double));
     fit->ratio = pri_alloc(n, sizeof(double));
     fit->m = pri_alloc(3 * square, sizeof(double));
     fit->mixed = pri_alloc(square, sizeof(double));
@@ -76,9 +74,8 @@ static enum pricer_status make_room(struct fit *fit)
     fit->change = pri_alloc(square, sizeof(double));
     if (!few)
         fit->vectors = pri_alloc(2 * n * fit->test.count, sizeof(double));
-    return fit->x && fit->inverse && fit->mean && fit->ratio && fit->m &&
-                   fit->mixed && fit->exact && fit->change &&
-                   (few || fit->vectors)
+    return fit->x && fit->inverse && fit->ratio && fit->m && fit->mixed &&
+                   fit->exact && fit->change && (few || fit->vectors)
                ? PRICER_OK
                : PRICER_MEMORY;
 }
@@ -102,7 +99,7 @@ static enum pricer_status draw_patterns(struct fit *fit)
     return status;
 }
 
-/* --------------------------------------------------------------- horizon -- */
+/* -------------------------------------------------------------- unbiased -- */
 
 /* Solve a y = b in place by elimination; false if a is singular. */
 static bool eliminate(int64_t n, double *a, double *b)
@@ -137,57 +134,39 @@ static bool eliminate(int64_t n, double *a, double *b)
     return true;
 }
 
-/*
- * kappa of (I + (T - 1) X K) kappa = T X q, K = E A' H^-1 A, which minimises
- * the error of the mean of T rounds for data X; K kappa = q for T = infinity,
- * which is unbiased. False if there is none.
- */
+/* kappa of K kappa = q, K = E A' H^-1 A, which is unbiased. False if there is
+ * none. */
 static bool aim(struct fit *fit, double *target)
 {
     int64_t n = fit->network->nodes;
-    double horizon = fit->ask.horizon, *a = fit->mixed;
+    memcpy(fit->mixed, fit->inverse, (size_t)(n * n) * sizeof *fit->mixed);
     for (int64_t i = 0; i < n; i++)
-        for (int64_t l = 0; l < n; l++) {
-            double sum = 0;
-            for (int64_t k = 0; k < n; k++)
-                sum += fit->x[i * n + k] * fit->inverse[k * n + l];
-            a[i * n + l] = isinf(horizon) ? fit->inverse[i * n + l]
-                                          : (i == l) + (horizon - 1) * sum;
-        }
-    for (int64_t i = 0; i < n; i++)
-        target[i] = isinf(horizon) ? fit->rows.part[i] / (double)n
-                                   : horizon * target[i];
-    return eliminate(n, a, target);
+        target[i] = fit->rows.part[i] / (double)n;
+    return eliminate(n, fit->mixed, target);
 }
 
 /* ---------------------------------------------------------------- errors -- */
 
-/* M of the mixture t of both decoders, for the mean of the horizon's rounds. */
+/* M of the mixture t of both decoders. */
 static void mix(const struct fit *fit, double t)
 {
     int64_t n = fit->network->nodes;
-    double rounds = isinf(fit->ask.horizon) ? 1 : fit->ask.horizon;
     double part[] = {(1 - t) * (1 - t), 2 * t * (1 - t), t * t};
     for (int64_t i = 0; i < n; i++)
         for (int64_t l = 0; l < n; l++) {
-            double sum = 0, left, right;
+            double sum = 0;
             for (int k = 0; k < 3; k++)
                 sum += part[k] * fit->m[(k * n + i) * n + l];
             sum -= fit->change[i * n + l] * (1 - t + t * fit->ratio[i]) *
                    (1 - t + t * fit->ratio[l]);
-            left = (1 - t) * fit->mean[i] + t * fit->mean[n + i];
-            right = (1 - t) * fit->mean[l] + t * fit->mean[n + l];
-            fit->mixed[i * n + l] =
-                sum / rounds + (1 - 1 / rounds) * left * right;
+            fit->mixed[i * n + l] = sum;
         }
 }
 
-static double noise_of(const struct fit *fit, const double *heard, double t)
+static double noise_of(const double *heard, double t)
 {
-    double rounds = isinf(fit->ask.horizon) ? 1 : fit->ask.horizon;
-    return ((1 - t) * (1 - t) * heard[0] + 2 * t * (1 - t) * heard[1] +
-            t * t * heard[2]) /
-           rounds;
+    return (1 - t) * (1 - t) * heard[0] + 2 * t * (1 - t) * heard[1] +
+           t * t * heard[2];
 }
 
 /* Between two steps that take a while: whether to go on. The climb reports
@@ -205,7 +184,7 @@ static enum pricer_status bound_at(const struct fit *fit,
     enum pricer_status status = go_on(fit);
     if (status != PRICER_OK)
         return status;
-    double noise = noise_of(fit, judgement->heard, t);
+    double noise = noise_of(judgement->heard, t);
     if (fit->network->nodes <= PRI_WHOLE) {
         mix(fit, t);
         status = pri_bound(fit->network->nodes, fit->mixed, reached, upper);
@@ -273,11 +252,9 @@ static double standard_error(const struct fit *fit,
                              const struct pri_judgement *judgement)
 {
     double spread = judgement->square - judgement->value * judgement->value;
-    double rounds = isinf(fit->ask.horizon) ? 1 : fit->ask.horizon;
     if (fit->test.exact)
         return 0;
-    return fit->scale / rounds *
-           sqrt(fmax(spread, 0) / (double)fit->test.count);
+    return fit->scale * sqrt(fmax(spread, 0) / (double)fit->test.count);
 }
 
 /* tr M X and noise for the decoder's own X, which is the least there is. */
@@ -291,7 +268,7 @@ static double least_error(const struct fit *fit,
     mix(fit, 1);
     for (int64_t k = 0; k < n * n; k++)
         sum += fit->mixed[k] * fit->x[k];
-    return fit->scale * (sum + noise_of(fit, judgement->heard, 1));
+    return fit->scale * (sum + noise_of(judgement->heard, 1));
 }
 
 /* Fill in M and its control. Patterns that are all there are need none. */
@@ -323,8 +300,7 @@ static enum pricer_status judge(struct fit *fit)
 {
     struct pricer_decoder *decoder = fit->decoder;
     bool small = fit->network->nodes <= PRI_SMALL;
-    struct pri_judgement judgement = {.m = small ? fit->m : NULL,
-                                      .mean = small ? fit->mean : NULL};
+    struct pri_judgement judgement = {.m = small ? fit->m : NULL};
     if (fit->network->nodes <= PRI_WHOLE)
         pri_constant(fit->network, &fit->truth, &fit->odds, fit->plan->weight,
                      fit->exact);
@@ -362,7 +338,7 @@ static enum pricer_status set_target(struct fit *fit, bool *found)
     pri_model_complete(&fit->model, fit->x);
     pri_model_target(&fit->model, decoder->target);
     *found = true;
-    if (fit->ask.horizon != 1) {
+    if (fit->ask.unbiased) {
         struct pri_judgement inverse = {.inverse = fit->inverse};
         fit->court.patterns = &fit->test;
         status = pri_judge(&fit->court, &fit->model, &inverse);
@@ -381,7 +357,7 @@ static enum pricer_status run(struct fit *fit)
 {
     struct pricer_decoder *decoder = fit->decoder;
     bool found = true;
-    if (fit->ask.horizon != 1 && fit->network->nodes > PRI_SMALL) {
+    if (fit->ask.unbiased && fit->network->nodes > PRI_SMALL) {
         decoder->lower = 0;
         fall_back(decoder);
         return PRICER_OK;
@@ -424,28 +400,15 @@ static enum pricer_status check(const struct pricer_network *network,
     if (!isfinite(fit->error.mse_worst_case))
         return pri_fault(fault, PRICER_VALUE,
                          "the plan's worst case is not a number");
-    if (!(fit->ask.horizon >= 1))
+    if (fit->ask.unbiased && fit->error.bias_l1 > 1e-6 * (double)network->nodes)
         return pri_fault(fault, PRICER_VALUE,
-                         "a horizon of %g rounds is less than 1",
-                         fit->ask.horizon);
-    if (isinf(fit->ask.horizon) &&
-        fit->error.bias_l1 > 1e-6 * (double)network->nodes)
-        return pri_fault(fault, PRICER_VALUE,
-                         "an infinite horizon is for unbiased plans: the "
+                         "an unbiased decoder is for unbiased plans: the "
                          "constant decoder of this one keeps its bias");
     int32_t most = network->nodes <= PRI_SMALL ? network->nodes : PRI_RANK - 1;
     if (fit->ask.rank < 1 || fit->ask.rank > most)
         return pri_fault(fault, PRICER_VALUE, "rank %d is not one of 1 to %d",
                          (int)fit->ask.rank, (int)most);
     return PRICER_OK;
-}
-
-/* The constant decoder's worst case over the horizon's rounds. */
-static double constant_error(const struct pricer_error *error, double horizon)
-{
-    double rounds = isinf(horizon) ? 1 : horizon;
-    double varies = error->variance + error->piv;
-    return varies / rounds + (error->mse_worst_case - varies);
 }
 
 enum pricer_status pricer_decoder_fit(
@@ -456,8 +419,6 @@ enum pricer_status pricer_decoder_fit(
     struct fit fit = {.network = network, .plan = plan, .ask = *settings};
     if (fit.ask.rank == 0)
         fit.ask.rank = network->nodes <= PRI_SMALL ? network->nodes : 1;
-    if (fit.ask.horizon == 0)
-        fit.ask.horizon = 1;
     enum pricer_status status = check(network, plan, &fit, fault);
     if (status == PRICER_OK)
         status = pricer_decoder_new(network->nodes, fit.ask.rank, &fit.decoder,
@@ -480,8 +441,8 @@ enum pricer_status pricer_decoder_fit(
                                        .part = fit.rows.part,
                                        .blend = 1};
         made->blind = fit.ask.blind;
-        made->horizon = fit.ask.horizon;
-        made->constant = constant_error(&fit.error, fit.ask.horizon);
+        made->unbiased = fit.ask.unbiased;
+        made->constant = fit.error.mse_worst_case;
         status = run(&fit);
     }
     if (status == PRICER_OK)

@@ -11,8 +11,7 @@
 
 enum { BATCHES = 32 }; /* of four patterns, in a chunk */
 
-/* What a chunk adds up, in this order: value, square, heard, E r, M, K,
- * cap. */
+/* What a chunk adds up, in this order: value, square, heard, M, K, cap. */
 struct totals {
     int64_t m, inverse, cap, size;
 };
@@ -20,7 +19,7 @@ struct totals {
 static struct totals plan_totals(int64_t n,
                                  const struct pri_judgement *judgement)
 {
-    struct totals totals = {.m = 5 + 2 * n};
+    struct totals totals = {.m = 5};
     totals.inverse = totals.m + (judgement->m != NULL ? 3 * n * n : 0);
     totals.cap = totals.inverse + (judgement->inverse != NULL ? n * n : 0);
     totals.size = totals.cap + (judgement->cap != NULL ? n : 0);
@@ -168,11 +167,8 @@ static void add_both(const struct pri_court *court, struct worker *worker,
     pri_four heard;
     constant(worker, court->rows, &heard);
     sum[2] += chance * heard;
-    for (int64_t i = 0; i < n; i++) {
-        sum[5 + i] += chance * worker->constant[i];
-        sum[5 + n + i] += chance * small->excess[i];
+    for (int64_t i = 0; i < n; i++)
         sum[3] += chance * worker->flat[i] * small->beta[i] * small->noise[i];
-    }
     for (int k = 0; k < 3; k++)
         add_squares(court, worker, chance, k, m);
 }
@@ -251,8 +247,6 @@ static void hand_out(int64_t n, int64_t chunks, const struct totals *totals,
     judgement->value = all[0];
     judgement->square = all[1];
     memcpy(judgement->heard, all + 2, 3 * sizeof *all);
-    if (judgement->mean != NULL)
-        memcpy(judgement->mean, all + 5, (size_t)(2 * n) * sizeof *all);
     for (int64_t k = 0; judgement->m != NULL && k < 3; k++)
         for (int64_t i = 0; i < n; i++)
             for (int64_t l = 0; l <= i; l++)

@@ -111,7 +111,7 @@ enum pricer_status pricer_receiver_new(const struct pricer_network *network,
     int32_t most = n <= PRI_SMALL ? n : PRI_RANK - 1;
     if (decoder->nodes != n || plan->nodes != n ||
         plan->links != network->links || decoder->rank < 1 ||
-        decoder->rank > most || decoder->attempts > 1)
+        decoder->rank > most)
         return pri_fault(fault, PRICER_VALUE,
                          "the decoder is not for this network");
     if (!pri_decoder_is_sound(decoder))

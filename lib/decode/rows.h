@@ -332,7 +332,6 @@ struct pri_judgement {
     double *cap;                /* [nodes] largest |coefficient| seen */
     double *m;                  /* small: [3][nodes][nodes] r r' */
     bool last;                  /* small: only the third of them */
-    double *mean;               /* small, with m: [2][nodes] r of 0 and 2 */
     double *inverse;            /* small: [nodes][nodes] A' H^-1 A */
     double *product, *diagonal; /* large: [nodes][rank] M U; [nodes] M_ii */
     double *vectors;            /* large: [2][patterns][nodes] r of 0 and 2 */

@@ -10,30 +10,6 @@ static bool is_own(const struct pricer_question *question)
            question->observer == PRICER_OBSERVER_LISTENER;
 }
 
-/*
- * Over several rounds with a reference the sums of others move with it, and it
- * moves with the node's data: whoever sees such sums, or shares of several nodes,
- * is accounted for as one who sees the estimates too, or not at all
- * (docs/mathematics.md, "Rounds relative to the last estimate"). Payloads of one
- * node alone are covered by its noise, and the server knows the reference.
- */
-static enum pricer_status check_reference(
-    const struct pricer_network *network,
-    const struct pricer_question *question, struct pricer_fault *fault)
-{
-    bool coalition = question->observer == PRICER_OBSERVER_COALITION;
-    bool reads = coalition && (question->with_server || question->with_reader);
-    bool partial = question->observer == PRICER_OBSERVER_RELAY ||
-                   question->observer == PRICER_OBSERVER_LISTENER ||
-                   (coalition && !reads);
-    if (network->reach == 0 || question->rounds <= 1 || !partial)
-        return PRICER_OK;
-    return pri_fault(fault, PRICER_VALUE,
-                     "rounds are relative to the last estimate, which everyone "
-                     "gets: over several rounds ask for a coalition with a "
-                     "reader (--coalition 3,reader), or with --rounds 1");
-}
-
 static enum pricer_status check_members(const struct pricer_network *network,
                                         const struct pricer_question *question,
                                         struct pricer_fault *fault)
@@ -68,10 +44,9 @@ enum pricer_status pri_question_check(const struct pricer_network *network,
     if (identity && question->relays == PRICER_RELAYS_SHARES)
         return pri_fault(fault, PRICER_VALUE,
                          "a relay that sees single shares sees whose they are");
-    enum pricer_status status = check_reference(network, question, fault);
-    if (status == PRICER_OK && question->observer == PRICER_OBSERVER_COALITION)
-        status = check_members(network, question, fault);
-    return status;
+    return question->observer == PRICER_OBSERVER_COALITION
+               ? check_members(network, question, fault)
+               : PRICER_OK;
 }
 
 bool pri_question_reads(const struct pricer_question *question)

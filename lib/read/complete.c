@@ -26,16 +26,16 @@ static bool is_one_of(const char *name, const char *const *names)
 /* Keys of scheme: forward. */
 static bool belongs_to_forward(const char *name)
 {
-    static const char *const names[] = {"hops", "release", NULL};
+    static const char *const names[] = {"hops",      "release", "repeat",
+                                        "reference", "step",    NULL};
     return begins(name, "trust.everyone.") || is_one_of(name, names);
 }
 
 /* Keys of scheme: sum. */
 static bool belongs_to_sum(const char *name)
 {
-    static const char *const names[] = {"horizon", NULL};
     return (begins(name, "trust.") && !belongs_to_forward(name)) ||
-           begins(name, "objective.") || is_one_of(name, names);
+           begins(name, "objective.");
 }
 
 /* Keys that both schemes can have, and only sum has today. */
@@ -72,12 +72,6 @@ enum pricer_status pri_scenario_check_scheme(
                 scenario, name, fault,
                 "%s does not work with 'scheme: forward' yet", name);
     }
-    /* With forward, attempts send the one release of the round again. */
-    if (!forward && scenario->reference > 0 && scenario->repeat > 1)
-        return pri_scenario_fault(
-            scenario, "repeat", fault,
-            "repeat is for data that stay, reference for data that move: they "
-            "do not go together");
     return PRICER_OK;
 }
 
@@ -167,7 +161,6 @@ static void fill_defaults(struct pricer_scenario *scenario)
     scenario->seed = scenario->seed < 0 ? 1 : scenario->seed;
     scenario->hops = scenario->hops < 0 ? 1 : scenario->hops;
     scenario->repeat = scenario->repeat < 0 ? 1 : scenario->repeat;
-    scenario->horizon = either(scenario->horizon, 0);
     scenario->reciprocity = either(scenario->reciprocity, 1);
     scenario->delta = either(scenario->delta, 1e-5);
     scenario->self_eps = either(scenario->self_eps, INFINITY);
@@ -210,12 +203,6 @@ static enum pricer_status check_reference(
                                   "step = %.12g is above %.12g, the radius: "
                                   "leave reference out",
                                   scenario->step, scenario->radius);
-    if (scenario->diameter > 0 && scenario->diameter < 2 * scenario->step)
-        return pri_scenario_fault(
-            scenario, "diameter", fault,
-            "diameter = %.12g is below %.12g, twice the step: with 'reference: "
-            "last' what a link shows is hidden by noise for two steps, no less",
-            scenario->diameter, 2 * scenario->step);
     return PRICER_OK;
 }
 

@@ -31,7 +31,6 @@ static const struct pri_key keys[] = {
     {"rounds", PRI_KEY_COUNT, AT(rounds), 1, 1e9, CLOSED, NULL, 0},
     {"repeat", PRI_KEY_COUNT, AT(repeat), 1, PRICER_REPEAT_MAX, CLOSED, NULL,
      0},
-    {"horizon", PRI_KEY_NUMBER, AT(horizon), 1, INFINITY, CLOSED, NULL, 0},
     {"seed", PRI_KEY_COUNT, AT(seed), 0, 9e15, CLOSED, NULL, 0},
     {"network.generator", PRI_KEY_CHOICE, AT(generator), 0, 0, CLOSED,
      "erdos-renyi|ring|mmwave|geometric", 0},

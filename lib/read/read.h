@@ -103,7 +103,7 @@ struct pri_names {
 };
 
 /* The rows of the table of keys, one each; the order of the table. */
-enum { PRI_SCENARIO_KEYS = 45 };
+enum { PRI_SCENARIO_KEYS = 44 };
 
 /* Numbers that were not given are NAN, counts -1, lists empty, texts NULL. */
 struct pricer_scenario {
@@ -116,7 +116,6 @@ struct pricer_scenario {
     double radius;
     double diameter; /* of neighbouring data; 0: twice the radius */
     double step;     /* a change from the last estimate; 0: no reference */
-    double horizon;  /* 0: not given */
 
     int scheme;     /* enum pricer_scheme; -1: forward if the file of nodes has
                    budgets towards everyone */

@@ -141,10 +141,13 @@ static enum pricer_status store_names(struct walk *walk,
 /* What to do in place of a key that was removed. */
 static const char *find_hint(const char *name)
 {
-    return strcmp(name, "credit") == 0
-               ? ": budgets count every packet as heard; what the receiver "
-                 "alone learns says 'pricer privacy --eavesdropper receiver'"
-               : "";
+    if (strcmp(name, "credit") == 0)
+        return ": budgets count every packet as heard; what the receiver "
+               "alone learns says 'pricer privacy --eavesdropper receiver'";
+    if (strcmp(name, "horizon") == 0)
+        return ": for averages of rounds plan with 'bias: unbiased', or use "
+               "'scheme: forward'";
+    return "";
 }
 
 static enum pricer_status refuse_key(const char *name,
@@ -384,8 +387,6 @@ void pricer_scenario_settings(const struct pricer_scenario *scenario,
         .lambda = isnan(scenario->lambda) ? 0 : scenario->lambda,
         .calibration = (enum pricer_calibration)scenario->calibration,
         .rounds = scenario->rounds,
-        .repeat = scenario->repeat,
-        .horizon = scenario->horizon,
     };
 }
 

@@ -152,9 +152,8 @@ void pricer_slice_free(struct pricer_slice *slice)
 }
 
 void pri_round_noise(struct pricer_random *random, uint64_t seed, int64_t round,
-                     int64_t attempt, int32_t from, int32_t to)
+                     int32_t from, int32_t to)
 {
-    (void)attempt;
     pricer_random_replay(random, seed, PRICER_PURPOSE_NOISE, round, from, to);
 }
 

@@ -36,10 +36,9 @@ void pri_draw_pair(const struct pri_pair *pair,
                    const struct pri_threefry_key *key, int32_t low,
                    int32_t high, uint64_t *forward, uint64_t *backward);
 
-/* The replayed noise of a payload: that of its round, whichever attempt it is
- * sent in. A second noise on the same data would be a second release. */
+/* The replayed noise of a payload. */
 void pri_round_noise(struct pricer_random *random, uint64_t seed, int64_t round,
-                     int64_t attempt, int32_t from, int32_t to);
+                     int32_t from, int32_t to);
 
 /*
  * Data that are clipped to the ball of this radius, times `full`, cut off to

@@ -210,6 +210,30 @@ static enum pricer_status count_release(struct pri_forward_faithful *faithful,
         faithful->estimate, fault);
 }
 
+/* Which links are up: attempt t of trial s has those of round s attempts + t. */
+static void draw(struct pri_forward_faithful *faithful, int64_t trial)
+{
+    const struct pri_job *job = faithful->job;
+    const struct pricer_network *network = job->network;
+    int64_t attempts = pri_attempts_of(job);
+    for (int64_t t = 0; t < attempts; t++) {
+        int64_t round = trial * attempts + t;
+        for (int32_t i = 0; i < network->nodes; i++)
+            faithful->uplink[t * network->nodes + i] = pricer_round_up(
+                job->seed, round,
+                &(struct pricer_pair){i, PRICER_SERVER, network->uplink[i], 0,
+                                      0});
+        for (int32_t l = 0; l < network->links; l++) {
+            int32_t back = network->partner[l];
+            faithful->link[t * network->links + l] = pricer_round_up(
+                job->seed, round,
+                &(struct pricer_pair){
+                    network->from[l], network->to[l], network->p[l],
+                    back < 0 ? 0 : network->p[back], network->joint[l]});
+        }
+    }
+}
+
 static enum pricer_status play_trial(struct pri_forward_faithful *faithful,
                                      int64_t round, struct pri_tally *tally,
                                      double *errors, struct pricer_fault *fault)
@@ -217,8 +241,7 @@ static enum pricer_status play_trial(struct pri_forward_faithful *faithful,
     const struct pri_job *job = faithful->job;
     int64_t nodes = job->network->nodes, d = job->network->dimension;
     enum pricer_status status = PRICER_OK;
-    pri_attempts_draw(job->network, job->seed, pri_attempts_of(job), round,
-                      faithful->uplink, faithful->link);
+    draw(faithful, round);
     count_states(faithful, tally);
     memset(faithful->seen, 0, (size_t)nodes * sizeof *faithful->seen);
     memset(faithful->estimate, 0, (size_t)d * sizeof *faithful->estimate);

@@ -58,17 +58,13 @@ void pri_mean_excess(const struct pri_job *job, const struct pricer_plan *plan,
 }
 
 /* What is known of a decoded plan: no expectation for given data has a closed
- * form, and the adaptive decoder has no worst case. With a finite horizon the
- * decoder's is that of an average of rounds. */
+ * form, and the adaptive decoder has no worst case. */
 static void expect_decoded(const struct pri_job *job,
                            struct pricer_outcome *outcome)
 {
-    double horizon = job->decoder->horizon;
-    bool single = horizon == 1 || isinf(horizon);
     outcome->predicted = NAN;
-    outcome->worst_case = job->decode == PRICER_DECODE_MINIMAX && single
-                              ? job->decoder->upper
-                              : NAN;
+    outcome->worst_case =
+        job->decode == PRICER_DECODE_MINIMAX ? job->decoder->upper : NAN;
 }
 
 void pri_outcome_centre(double scale, struct pricer_outcome *outcome)

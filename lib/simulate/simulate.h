@@ -227,32 +227,6 @@ enum pricer_status pri_forward_faithful_play(
     struct pri_forward_faithful *faithful, int64_t first, int count,
     struct pri_tally *tally, double *errors, struct pricer_fault *fault);
 
-/*
- * A round of several attempts, through the functions of real rounds: which links
- * are up, [attempts][nodes] and [attempts][links]; every payload made and added
- * to the sums; their estimate by coefficients [attempts][nodes], or the mean of
- * the attempts' sums over n. Estimates are [dimension], until the next.
- */
-struct pri_attempts;
-void pri_attempts_draw(const struct pricer_network *network, uint64_t seed,
-                       int32_t attempts, int64_t trial, bool *uplink,
-                       bool *link);
-enum pricer_status pri_attempts_new(const struct pricer_network *network,
-                                    const struct pricer_plan *plan,
-                                    const struct pri_data *data, uint64_t seed,
-                                    int32_t attempts,
-                                    struct pri_attempts **made,
-                                    struct pricer_fault *fault);
-void pri_attempts_free(struct pri_attempts *attempts);
-enum pricer_status pri_attempts_play(struct pri_attempts *attempts,
-                                     int64_t trial, const bool *uplink,
-                                     const bool *link,
-                                     struct pricer_fault *fault);
-const double *pri_attempts_combine(struct pri_attempts *attempts,
-                                   const bool *uplink,
-                                   const double *coefficient);
-const double *pri_attempts_mean(struct pri_attempts *attempts);
-
 /* ---------------------------------------------------------------- result -- */
 
 enum pricer_status pri_simulation_new(const struct pricer_network *network,

@@ -3,7 +3,7 @@
  * estimate that follows them, each round relative to the estimate before it
  * where the network says so.
  *
- * A walk is played by one thread, through the faithful engine of its scheme,
+ * A walk is played by one thread, through the faithful engine of forwarding,
  * whose data are the changes of the round. Every walk writes its own row and rows are added up
  * in their order, so the result does not depend on the threads. 24 bytes a round
  * of a walk.
@@ -23,11 +23,10 @@ enum figure { FIGURE_ERROR, FIGURE_CUT, FIGURE_BAR };
 /* All walks while they are played. */
 struct walking {
     const struct pricer_network *network;
-    const struct pricer_plan *plan;            /* of sums, or NULL: */
-    const struct pricer_forward_plan *forward; /* of forwarding */
+    const struct pricer_forward_plan *plan;
     const struct pricer_simulation_settings *settings;
-    struct pricer_grid grid;
-    struct pri_data data; /* [rows of one round or of all][dimension] */
+    struct pricer_grid grid; /* of the engine's sums, which nobody reads */
+    struct pri_data data;    /* [rows of one round or of all][dimension] */
     bool moving;
     struct pricer_walk *walk;
     double *figures;        /* [walks][rounds][FIGURES] */
@@ -43,9 +42,8 @@ struct walking {
 /* One thread's room. */
 struct stride {
     struct pri_job job;
-    struct pri_data changes;       /* [nodes][dimension] */
-    struct pri_faithful *faithful; /* of sums, or NULL: */
-    struct pri_forward_faithful *forward;
+    struct pri_data changes; /* [nodes][dimension] */
+    struct pri_forward_faithful *faithful;
     struct pri_tally tally;
     double *estimate; /* [dimension] the latest */
 };
@@ -107,22 +105,13 @@ static enum pricer_status play_round(struct stride *stride, int64_t round,
                                      struct pricer_fault *fault)
 {
     double errors[2 * PRI_ROUNDS] = {0};
-    enum pricer_status status =
-        stride->forward != NULL
-            ? pri_forward_faithful_play(stride->forward, round, 1,
-                                        &stride->tally, errors, fault)
-            : pri_faithful_play(stride->faithful, round, 1, &stride->tally,
-                                errors, fault);
-    if (status != PRICER_OK)
-        return status;
-    bool barred = stride->forward != NULL || stride->job.decoder != NULL;
-    *made = (struct made){
-        stride->forward != NULL ? pri_forward_faithful_estimate(stride->forward)
-                                : pri_faithful_estimate(stride->faithful),
-        stride->forward != NULL ? pri_forward_faithful_any(stride->forward)
-                                : pri_faithful_any(stride->faithful),
-        barred ? errors[PRI_ROUNDS] : NAN};
-    return PRICER_OK;
+    enum pricer_status status = pri_forward_faithful_play(
+        stride->faithful, round, 1, &stride->tally, errors, fault);
+    if (status == PRICER_OK)
+        *made = (struct made){pri_forward_faithful_estimate(stride->faithful),
+                              pri_forward_faithful_any(stride->faithful),
+                              errors[PRI_ROUNDS]};
+    return status;
 }
 
 /* Round `round` of walk `at`. */
@@ -262,24 +251,17 @@ static enum pricer_status stride_new(struct walking *walking,
     stride->estimate = pri_alloc(d, sizeof *stride->estimate);
     stride->job = (struct pri_job){
         .network = network,
-        .plans = &walking->plan,
-        .forward = walking->forward,
+        .forward = walking->plan,
         .count = 1,
         .seed = walking->settings->seed,
         .data = &stride->changes,
         .mean = walking->mean,
         .grids = &walking->grid,
-        .decoder = walking->settings->decode == PRICER_DECODE_CONSTANT
-                       ? NULL
-                       : walking->settings->decoder,
-        .decode = walking->settings->decode,
     };
     if (stride->changes.values == NULL || stride->estimate == NULL ||
         !pri_tally_new(network, false, d, &stride->tally))
         return PRICER_MEMORY;
-    return walking->forward != NULL
-               ? pri_forward_faithful_new(&stride->job, &stride->forward)
-               : pri_faithful_new(&stride->job, &stride->faithful);
+    return pri_forward_faithful_new(&stride->job, &stride->faithful);
 }
 
 static void clean(struct walking *walking)
@@ -289,8 +271,7 @@ static void clean(struct walking *walking)
         free(stride->changes.values);
         free(stride->estimate);
         pri_tally_free(&stride->tally);
-        pri_faithful_free(stride->faithful);
-        pri_forward_faithful_free(stride->forward);
+        pri_forward_faithful_free(stride->faithful);
     }
     free(walking->strides);
     free(walking->figures);
@@ -359,12 +340,7 @@ static enum pricer_status play_all(struct walking *walking,
                                    struct pricer_fault *fault)
 {
     struct pricer_walk *walk = walking->walk;
-    enum pricer_status status = PRICER_OK;
-    if (walking->forward == NULL)
-        status = pricer_grid_choose(walking->network, walking->plan,
-                                    &walking->grid, fault);
-    if (status == PRICER_OK)
-        status = make_data(walking, fault);
+    enum pricer_status status = make_data(walking, fault);
     if (status == PRICER_OK)
         status = find_means(walking);
     if (status != PRICER_OK)
@@ -417,20 +393,6 @@ static enum pricer_status play(struct walking *walking, int64_t rounds,
     return status;
 }
 
-enum pricer_status pricer_walk_play(
-    const struct pricer_network *network, const struct pricer_plan *plan,
-    const struct pricer_simulation_settings *settings, int64_t rounds,
-    struct pricer_walk **walk, struct pricer_fault *fault)
-{
-    struct pricer_simulation_settings played = *settings;
-    played.engine = PRICER_ENGINE_FAITHFUL;
-    struct walking walking = {
-        .network = network, .plan = plan, .settings = &played};
-    enum pricer_status status =
-        pri_simulation_check(network, &plan, 1, &played, fault);
-    return status == PRICER_OK ? play(&walking, rounds, walk, fault) : status;
-}
-
 enum pricer_status pricer_forward_walk(
     const struct pricer_network *network,
     const struct pricer_forward_plan *plan,
@@ -438,7 +400,7 @@ enum pricer_status pricer_forward_walk(
     struct pricer_walk **walk, struct pricer_fault *fault)
 {
     struct walking walking = {
-        .network = network, .forward = plan, .settings = settings};
+        .network = network, .plan = plan, .settings = settings};
     enum pricer_status status =
         pri_simulation_check_forward(network, plan, settings, fault);
     return status == PRICER_OK ? play(&walking, rounds, walk, fault) : status;

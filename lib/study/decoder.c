@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Of any decoder that is fitted. */
-enum { MOST_RANK = 32, MOST_ATTEMPTS = 64 };
+enum { MOST_RANK = 32 };
 
 /* ----------------------------------------------------------------- store -- */
 
@@ -18,17 +18,18 @@ static enum pricer_status store_summary(const struct pricer_study *study,
                                         const struct pricer_decoder *decoder,
                                         struct pricer_fault *fault)
 {
-    const double numbers[] = {decoder->blend,        decoder->horizon,
-                              decoder->constant,     decoder->lower,
-                              decoder->reached,      decoder->upper,
-                              decoder->lower_stderr, decoder->upper_stderr};
+    const double numbers[] = {
+        decoder->blend,        decoder->unbiased ? INFINITY : 1,
+        decoder->constant,     decoder->lower,
+        decoder->reached,      decoder->upper,
+        decoder->lower_stderr, decoder->upper_stderr};
     sqlite3_stmt *insert = NULL;
     enum pricer_status status = pri_study_prepare(
         study,
         "INSERT INTO decoder (plan, rank, blind, patterns, exact, blend,"
         " horizon, constant, lower, reached, upper, lower_stderr,"
         " upper_stderr, attempts)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
         &insert, fault);
     if (status != PRICER_OK)
         return status;
@@ -39,7 +40,6 @@ static enum pricer_status store_summary(const struct pricer_study *study,
     sqlite3_bind_int(insert, 5, decoder->exact);
     for (int k = 0; k < (int)(sizeof numbers / sizeof *numbers); k++)
         pri_study_bind(insert, 6 + k, numbers[k]);
-    sqlite3_bind_int(insert, 14, decoder->attempts);
     status = pri_study_step(study, insert, fault);
     sqlite3_finalize(insert);
     return status;
@@ -103,11 +103,11 @@ static bool is_sound(sqlite3_stmt *query, const struct pricer_decoder *found)
     const double amounts[] = {found->constant,     found->lower,
                               found->reached,      found->upper,
                               found->lower_stderr, found->upper_stderr};
+    double horizon = pri_study_column(query, 5); /* 1, or of unbiased ones */
     bool sound = found->blend >= 0 && found->blend <= 1 &&
-                 found->horizon >= 1 && found->patterns >= 0 &&
-                 found->upper <= found->constant && found->attempts >= 1 &&
-                 found->attempts <= MOST_ATTEMPTS;
-    for (int c = 0; c < 13; c++)
+                 (horizon == 1 || isinf(horizon)) && found->patterns >= 0 &&
+                 found->upper <= found->constant;
+    for (int c = 0; c < 12; c++)
         sound = sound && pri_study_is_number(query, c);
     for (int k = 0; k < (int)(sizeof amounts / sizeof *amounts); k++)
         sound = sound && pri_is_amount(amounts[k]);
@@ -125,7 +125,7 @@ static enum pricer_status load_summary(const struct pricer_study *study,
     enum pricer_status status = pri_study_prepare(
         study,
         "SELECT rank, blind, patterns, exact, blend, horizon, constant, lower,"
-        " reached, upper, lower_stderr, upper_stderr, attempts FROM decoder"
+        " reached, upper, lower_stderr, upper_stderr FROM decoder"
         " WHERE plan = ?",
         &query, fault);
     if (status != PRICER_OK)
@@ -138,14 +138,13 @@ static enum pricer_status load_summary(const struct pricer_study *study,
         .patterns = sqlite3_column_int64(query, 2),
         .exact = sqlite3_column_int(query, 3) != 0,
         .blend = pri_study_column(query, 4),
-        .horizon = pri_study_column(query, 5),
+        .unbiased = isinf(pri_study_column(query, 5)),
         .constant = pri_study_column(query, 6),
         .lower = pri_study_column(query, 7),
         .reached = pri_study_column(query, 8),
         .upper = pri_study_column(query, 9),
         .lower_stderr = pri_study_column(query, 10),
-        .upper_stderr = pri_study_column(query, 11),
-        .attempts = sqlite3_column_int(query, 12)};
+        .upper_stderr = pri_study_column(query, 11)};
     if (step != SQLITE_ROW && step != SQLITE_DONE)
         status = pri_study_fault(study, fault);
     else if (step == SQLITE_ROW && (rank < 1 || rank > MOST_RANK ||

@@ -49,8 +49,6 @@ enum pricer_status pri_study_store_settings(
         {"rounds", (double)scenario->rounds},
         {"seed", (double)scenario->seed},
         {"lambda", isnan(scenario->lambda) ? 0 : scenario->lambda},
-        {"repeat", (double)scenario->repeat},
-        {"horizon", scenario->horizon},
     };
     bool forward = network->everyone_eps != NULL;
     enum pricer_status status = pri_study_prepare(
@@ -64,6 +62,9 @@ enum pricer_status pri_study_store_settings(
             pricer_word(PRICER_WORDS_RELEASE, scenario->release), fault);
     if (status == PRICER_OK && forward)
         status = store_number(study, insert, "hops", (double)scenario->relays,
+                              fault);
+    if (status == PRICER_OK && forward)
+        status = store_number(study, insert, "repeat", (double)scenario->repeat,
                               fault);
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
         if (status == PRICER_OK)
@@ -129,7 +130,7 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
                                          struct pricer_fault *fault)
 {
     sqlite3_stmt *query = NULL;
-    double rounds = 0, lambda = 0, start = 0, horizon = 0, repeat = 1;
+    double rounds = 0, lambda = 0, start = 0;
     int bias = 0, calibration = 0;
     enum pricer_status status = pri_study_prepare(
         study, "SELECT value FROM setting WHERE key = ?", &query, fault);
@@ -147,19 +148,11 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
                            PRICER_WORDS_CALIBRATION, &calibration, fault);
     if (status == PRICER_OK && pri_setting_find(query, "credit"))
         status = pri_study_credit(study, pri_study_text(query, 0), fault);
-    if (status == PRICER_OK && pri_setting_find(query, "horizon"))
-        status = pri_setting_number(study, query, "horizon", &horizon, fault);
-    if (status == PRICER_OK && pri_setting_find(query, "repeat"))
-        status = pri_setting_number(study, query, "repeat", &repeat, fault);
     sqlite3_finalize(query);
     if (status != PRICER_OK)
         return status;
-    if (!(repeat >= 1 && repeat <= 64))
-        return pri_fault(fault, PRICER_VALUE,
-                         "%.300s: repeat = %g is outside its range",
-                         study->path, repeat);
     if (!(rounds >= 1 && rounds <= 1e9 && lambda >= 0 && isfinite(lambda) &&
-          start >= 0 && start <= 9e15 && (horizon == 0 || horizon >= 1)))
+          start >= 0 && start <= 9e15))
         return pri_fault(fault, PRICER_VALUE,
                          "%.300s: a setting is outside its range", study->path);
     *settings = (struct pricer_settings){
@@ -167,8 +160,6 @@ enum pricer_status pricer_study_settings(struct pricer_study *study,
         .lambda = lambda,
         .calibration = (enum pricer_calibration)calibration,
         .rounds = (int64_t)rounds,
-        .repeat = (int64_t)repeat,
-        .horizon = horizon,
     };
     if (seed != NULL)
         *seed = (int64_t)start;

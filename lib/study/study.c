@@ -82,6 +82,40 @@ static enum pricer_status check_tables(struct pricer_study *study,
     return status;
 }
 
+/* What studies of sums of earlier versions may ask for and forwarding alone
+ * has. */
+static enum pricer_status check_scheme(struct pricer_study *study,
+                                       struct pricer_fault *fault)
+{
+    static const struct {
+        const char *key, *sql;
+    } gone[] = {
+        {"repeat", "SELECT count(*) FROM setting WHERE key = 'repeat' AND"
+                   " typeof(value) IN ('integer', 'real') AND value > 1"},
+        {"reference", "SELECT count(*) FROM setting WHERE key = 'reach' AND"
+                      " typeof(value) IN ('integer', 'real') AND value > 0"},
+        {"horizon", "SELECT count(*) FROM setting WHERE key = 'horizon' AND"
+                    " typeof(value) IN ('integer', 'real') AND value > 1"},
+    };
+    int64_t sums = 0, count = 0;
+    enum pricer_status status = pri_study_count(
+        study,
+        "SELECT count(*) FROM setting WHERE key = 'scheme' AND value = 'sum'",
+        &sums, fault);
+    for (size_t k = 0; k < sizeof gone / sizeof *gone; k++) {
+        if (status == PRICER_OK && sums > 0)
+            status = pri_study_count(study, gone[k].sql, &count, fault);
+        if (status == PRICER_OK && count > 0)
+            return pri_fault(
+                fault, PRICER_FORMAT,
+                "%.300s: its scenario has '%s', which 'scheme: sum' no longer "
+                "has: make a study without it%s",
+                study->path, gone[k].key,
+                k < 2 ? ", or of 'scheme: forward', which has it" : "");
+    }
+    return status;
+}
+
 /* What the file says it is, before anything in it is believed. */
 static enum pricer_status check_identity(struct pricer_study *study,
                                          struct pricer_fault *fault)
@@ -107,7 +141,8 @@ static enum pricer_status check_identity(struct pricer_study *study,
                          "study; this one knows %d): 'pricer show --scenario' "
                          "of that one and 'pricer new' make it anew",
                          study->path, (long long)version, PRI_STUDY_VERSION);
-    return check_tables(study, fault);
+    enum pricer_status found = check_tables(study, fault);
+    return found == PRICER_OK ? check_scheme(study, fault) : found;
 }
 
 /* SQLite makes files beside the one that it writes to. */

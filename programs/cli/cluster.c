@@ -280,10 +280,9 @@ static enum pricer_status account_forward(struct cluster *cluster,
 static enum pricer_status fit(struct cluster *cluster,
                               struct pricer_fault *fault)
 {
-    bool unbiased = cluster->plan_settings.bias == PRICER_BIAS_UNBIASED;
-    struct pricer_decoder_settings ask = {.horizon = unbiased ? INFINITY : 1,
-                                          .watch =
-                                              cluster->plan_settings.watch};
+    struct pricer_decoder_settings ask = {
+        .unbiased = cluster->plan_settings.bias == PRICER_BIAS_UNBIASED,
+        .watch = cluster->plan_settings.watch};
     if (cluster->plan == NULL || cluster->decode == PRICER_DECODE_CONSTANT)
         return PRICER_OK;
     enum pricer_status status = pricer_decoder_fit(

@@ -264,14 +264,12 @@ enum pricer_status plan_job_price(struct plan_job *job)
 /* ------------------------------------------------------------- decoder -- */
 
 /* The bound on every plan within the budgets; none where this plan breaks
- * them, as it says nothing about such plans, nor for averages of rounds. */
+ * them, as it says nothing about such plans. */
 static void find_floor(struct plan_job *job,
                        const struct pricer_decoder_settings *ask)
 {
     struct pricer_fault why;
-    bool average = ask->horizon > 1 && !isinf(ask->horizon);
-    if (average || job->decoder->attempts > 1 ||
-        job->view.certificate.open_links > 0 ||
+    if (job->view.certificate.open_links > 0 ||
         pricer_decoder_genie(job->from.network, &job->view.settings, ask,
                              &job->view.floor, &why) != PRICER_OK)
         job->view.floor = (struct pricer_estimate){NAN, NAN};
@@ -307,29 +305,11 @@ static double *find_spreads(const struct pricer_deliveries *deliveries)
 static struct pricer_decoder_settings ask_decoder(const struct plan_job *job)
 {
     const struct pricer_settings *settings = &job->view.settings;
-    bool unbiased = settings->bias == PRICER_BIAS_UNBIASED;
-    double usual = unbiased ? INFINITY : 1;
     return (struct pricer_decoder_settings){
-        .horizon = settings->horizon > 0 ? settings->horizon : usual,
+        .unbiased = settings->bias == PRICER_BIAS_UNBIASED,
         .seed = (uint64_t)job->from.seed,
         .threads = (int32_t)job->request.threads,
         .watch = job->view.settings.watch};
-}
-
-/* The decoder of a round, or of all its attempts together. Where rounds repeat
- * each result is one of all attempts, whatever the bias. */
-static enum pricer_status fit_decoder(
-    struct plan_job *job, const struct pricer_decoder_settings *settings,
-    struct pricer_fault *why)
-{
-    struct pricer_decoder_settings ask = *settings;
-    int64_t attempts = job->view.settings.repeat;
-    if (attempts <= 1)
-        return pricer_decoder_fit(job->from.network, job->from.plan, settings,
-                                  &job->decoder, why);
-    ask.horizon = 1;
-    return pricer_stack_fit(job->from.network, job->from.plan, &ask,
-                            (int32_t)attempts, &job->decoder, why);
 }
 
 enum pricer_status plan_job_decode(struct plan_job *job)
@@ -353,7 +333,8 @@ enum pricer_status plan_job_decode(struct plan_job *job)
         settings.uplink_spread = spread;
         settings.link_spread = spread + job->deliveries->nodes;
     }
-    enum pricer_status status = fit_decoder(job, &settings, &why);
+    enum pricer_status status = pricer_decoder_fit(
+        job->from.network, job->from.plan, &settings, &job->decoder, &why);
     free(spread);
     settings.uplink_spread = settings.link_spread = NULL;
     if (status == PRICER_MEMORY)

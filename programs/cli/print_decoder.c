@@ -14,8 +14,6 @@ void plan_view_json_decoder(struct json *json, const struct plan_view *view)
     json_text(json, "decoder",
               pricer_word(PRICER_WORDS_DECODE, used ? PRICER_DECODE_MINIMAX
                                                     : PRICER_DECODE_CONSTANT));
-    json_count(json, "decoder_attempts",
-               decoder != NULL ? decoder->attempts : 1);
     json_number(json, "decoder_mse_lower",
                 decoder != NULL ? decoder->lower : NAN);
     json_number(json, "decoder_mse_lower_stderr",
@@ -35,8 +33,7 @@ double plan_view_error(const struct plan_view *view)
     double error = view->error.mse_worst_case;
     if (decoder == NULL)
         return error;
-    return program_averages(decoder) ? decoder->upper
-                                     : fmin(error, decoder->upper);
+    return fmin(error, decoder->upper);
 }
 
 static void decoder_row(struct table *table, const char *name, double value,
@@ -64,11 +61,7 @@ void plan_view_decoder(const struct plan_view *view)
     double whole = decoder->constant;
     struct table *table = table_new(
         4, (const char *const[]){"worst case with", "error", "+-", "of W"});
-    decoder_row(table,
-                decoder->attempts > 1
-                    ? "W: the mean of all attempts, every sum counting 1/n"
-                    : "W: every sum counting 1/n",
-                whole, 0, whole);
+    decoder_row(table, "W: every sum counting 1/n", whole, 0, whole);
     decoder_row(table,
                 decoder->blend > 0 ? "B: this plan's decoder, at most"
                                    : "B: no decoder that is surely better",
@@ -83,14 +76,7 @@ void plan_view_decoder(const struct plan_view *view)
                "certificate over %s%lld\npatterns of links%s.\n",
                decoder->exact ? "all " : "", (long long)decoder->patterns,
                decoder->exact ? "" : " (+-: their sampling error)");
-    if (decoder->attempts > 1)
-        printf("All of these are errors of a round with %d attempts, the same "
-               "payloads in each,\nwhose sums are decoded together.\n",
-               (int)decoder->attempts);
-    if (isinf(decoder->horizon))
+    if (decoder->unbiased)
         puts("Its estimates are unbiased: averages of rounds get better and "
              "better.");
-    else if (decoder->horizon > 1)
-        printf("All of these are errors of the mean of %g rounds' estimates.\n",
-               decoder->horizon);
 }

@@ -34,20 +34,10 @@ static void print_yardsticks(const struct plan_view *view)
                                            "of R^2", "distance", "of R"});
     row(table, meaning_zero(view->network), centre, centre);
     row(table, "no collaboration, best", view->yardsticks.alone, centre);
-    bool repeats = view->settings.repeat > 1;
-    row(table,
-        repeats ? "this plan, one attempt, every sum counting 1/n"
-                : "this plan, every sum counting 1/n",
-        view->error.mse_worst_case, centre);
-    char decoded[80] = "this plan with its decoder, at most";
-    if (repeats)
-        strcpy(decoded, "this plan, all attempts decoded together, at most");
-    else if (view->decoder != NULL && program_averages(view->decoder))
-        snprintf(decoded, sizeof decoded,
-                 "the mean of %g rounds with its decoder, at most",
-                 view->decoder->horizon);
-    row(table, decoded, view->decoder != NULL ? view->decoder->upper : NAN,
+    row(table, "this plan, every sum counting 1/n", view->error.mse_worst_case,
         centre);
+    row(table, "this plan with its decoder, at most",
+        view->decoder != NULL ? view->decoder->upper : NAN, centre);
     row(table, "these budgets, links that never fail", view->yardsticks.steady,
         centre);
     row(table, "these links, no noise and no privacy", view->yardsticks.trusted,
@@ -58,9 +48,8 @@ static void print_yardsticks(const struct plan_view *view)
     printf("error: expected squared distance of the estimate from the mean, in "
            "squared units of the data;\nR = %g: %s.\n",
            mixed ? sqrt(centre) : view->network->radius,
-           mixed                      ? "the mean of the nodes' radii"
-           : view->network->reach > 0 ? "the step, changes are clipped to it"
-                                      : "vectors are clipped to this length");
+           mixed ? "the mean of the nodes' radii"
+                 : "vectors are clipped to this length");
 }
 
 void meaning_bottleneck(const struct pricer_network *network,

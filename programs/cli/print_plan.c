@@ -234,10 +234,7 @@ void plan_view_json(const struct plan_view *view)
         json_count(&json, "open_budgets", view->certificate.open_budgets);
     json_count(&json, "plan", view->id);
     json_count(&json, "rounds", planned_rounds(view));
-    json_text(&json, "reference", view->network->reach > 0 ? "last" : "none");
     json_number(&json, "radius", view->network->radius);
-    if (view->network->reach > 0)
-        json_number(&json, "reach", view->network->reach);
     json_origin(&json, &view->origin);
     unheard_json(&json, view->network);
     plan_view_json_decoder(&json, view);

@@ -60,8 +60,8 @@ struct plan_view {
 void plan_view_json_decoder(struct json *json, const struct plan_view *view);
 void plan_view_decoder(const struct plan_view *view);
 
-/* The error of what people use, at worst: of a round's estimate with the plan's
- * decoder where there is one, or of the mean of rounds that the decoder is for. */
+/* The error of a round's estimate at worst, with the plan's decoder where there
+ * is one. */
 double plan_view_error(const struct plan_view *view);
 
 void plan_view_json(const struct plan_view *view);

@@ -70,8 +70,6 @@ static void json_statement(struct json *json,
         pricer_word(PRICER_WORDS_EAVESDROPPER, answers->question.eavesdropper));
     json_count(json, "rounds",
                answers->question.rounds > 0 ? answers->question.rounds : 1);
-    json_count(json, "repeat",
-               answers->question.repeat > 0 ? answers->question.repeat : 1);
     json_assumptions(json, &answers->question);
     if (!answers->question.list_only) {
         json_text(json, "kind", s->exact ? "exact" : "bound");
@@ -153,19 +151,6 @@ static void print_heading(const struct privacy_answers *answers)
         question->observer != PRICER_OBSERVER_RELAY)
         printf("This is about the sums alone: in a fleet every SUM names whose "
                "shares it\ncontains, which tells the server who took part.\n");
-    if (answers->network->reach > 0)
-        printf("Rounds are relative to the last estimate: a change of up to %g "
-               "is shared, and any data\nare kept from being told from any "
-               "other%s.\n",
-               answers->network->radius,
-               question->observer == PRICER_OBSERVER_LINK
-                   ? " by what goes over the link alone"
-                   : "");
-    if (question->repeat > 1)
-        printf(
-            "A round has %lld attempts with the same payloads, each released "
-            "once.\n",
-            (long long)question->repeat);
 }
 
 static void add_row(struct table *table, const struct privacy_answers *answers,

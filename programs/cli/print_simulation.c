@@ -203,16 +203,6 @@ static void print_bar(const struct simulation_report *report)
            outcome->bar, outcome->bar / fmax(outcome->mse, 1e-300));
 }
 
-/* Why single rounds may be worse than what the plan says of its decoder. */
-static void print_horizon(const struct simulation_report *report)
-{
-    if (report->simulation->decode == PRICER_DECODE_MINIMAX &&
-        report->horizon > 1)
-        printf("the decoder is for the mean of %g rounds' estimates, and these "
-               "are single rounds\n",
-               report->horizon);
-}
-
 static void print_strategies(const struct simulation_report *report)
 {
     static const char *const headings[] = {
@@ -341,7 +331,6 @@ void simulation_print(const struct simulation_report *report)
         "units of the data\n",
         simulation->clipped > 0 ? " of the clipped vectors" : "");
     print_bar(report);
-    print_horizon(report);
     putchar('\n');
     print_strategies(report);
     putchar('\n');

@@ -15,7 +15,6 @@ struct simulation_report {
     const char *const *names;                  /* [plans] of the strategies */
     int64_t plan;
     double seconds;
-    double horizon; /* rounds for whose mean the decoder is; else 1 */
 };
 
 /* One JSON object on stdout. */

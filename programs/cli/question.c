@@ -110,8 +110,7 @@ bool question_counts_others(const struct pricer_question *question)
     bool pooled = question->observer == PRICER_OBSERVER_COALITION;
     bool sums = pooled ? question->with_server || question->with_reader
                        : question->observer != PRICER_OBSERVER_RELAY;
-    return question->repeat <= 1 &&
-           question->observer != PRICER_OBSERVER_LINK &&
+    return question->observer != PRICER_OBSERVER_LINK &&
            (sums || question->relays == PRICER_RELAYS_SUMS);
 }
 
@@ -124,11 +123,6 @@ void question_assumes(const struct pricer_question *question,
         append(text, "nothing of links, relays, the server or other nodes: "
                      "only that the node makes one release a round as the "
                      "program does, and that its random bits are good");
-        return;
-    }
-    if (question->repeat > 1) { /* lib/account/repeat.c */
-        append(text, "nothing but the sender's own noise; late shares count as "
-                     "seen");
         return;
     }
     append(text,
@@ -174,7 +168,6 @@ struct pricer_question question_make(const struct question_request *ask,
                             : (enum pricer_eavesdropper)ask->eavesdropper,
         .delta = ask->delta,
         .rounds = ask->rounds,
-        .repeat = ask->repeat,
         .members = coalition->members,
         .member_count = coalition->member_count,
         .with_server = coalition->with_server,

@@ -15,7 +15,6 @@ struct question_request {
     int eavesdropper; /* -1: not given */
     double delta;     /* 0: not given */
     int64_t rounds;   /* 0: not given */
-    int64_t repeat;   /* the scenario's; 0: 1 */
     int64_t threads;  /* 0: one per core */
     const char *coalition;
     int relays;   /* enum pricer_relays */

@@ -79,10 +79,8 @@ static enum pricer_status ask(struct reproduction *work,
                               const struct pricer_plan *plan,
                               enum pricer_protect protect, struct leak *leak)
 {
-    struct pricer_question question = {.observer = PRICER_OBSERVER_RELAY,
-                                       .protect = protect,
-                                       .rounds = 1,
-                                       .repeat = 1};
+    struct pricer_question question = {
+        .observer = PRICER_OBSERVER_RELAY, .protect = protect, .rounds = 1};
     struct pricer_statement *statements = NULL;
     struct pricer_paper_bound bound = {0};
     int64_t count = 0;

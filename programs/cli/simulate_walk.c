@@ -150,7 +150,8 @@ static enum pricer_status draw(const char *path,
 }
 
 enum pricer_status simulate_walk(
-    const struct material *from, const struct pricer_forward_plan *forward,
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
     const struct pricer_simulation_settings *settings,
     const struct walk_request *request, struct pricer_fault *fault)
 {
@@ -159,18 +160,15 @@ enum pricer_status simulate_walk(
     struct progress progress;
     progress_start(&progress, "simulate");
     played.watch = &progress.watch;
-    enum pricer_status status =
-        forward != NULL ? pricer_forward_walk(from->network, forward, &played,
-                                              request->rounds, &walk, fault)
-                        : pricer_walk_play(from->network, from->plan, &played,
-                                           request->rounds, &walk, fault);
+    enum pricer_status status = pricer_forward_walk(
+        network, plan, &played, request->rounds, &walk, fault);
     progress_end(&progress);
     if (status == PRICER_OK && request->csv != NULL && program_writes())
         status = write_csv(request->csv, walk, fault);
     if (status == PRICER_OK && request->plot != NULL && program_writes())
-        status = draw(request->plot, from->network, walk, fault);
+        status = draw(request->plot, network, walk, fault);
     if (status == PRICER_OK)
-        (request->as_json ? print_json : print_table)(from->network, walk);
+        (request->as_json ? print_json : print_table)(network, walk);
     pricer_walk_free(walk);
     return status;
 }

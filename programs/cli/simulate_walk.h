@@ -16,9 +16,10 @@ struct walk_request {
 
 struct pricer_forward_plan; /* of pricer_forward.h */
 
-/* Of the plan of forwarding, or where that is NULL of the plan in `from`. */
+/* Rounds of a plan of forwarding. */
 enum pricer_status simulate_walk(
-    const struct material *from, const struct pricer_forward_plan *forward,
+    const struct pricer_network *network,
+    const struct pricer_forward_plan *plan,
     const struct pricer_simulation_settings *settings,
     const struct walk_request *request, struct pricer_fault *fault);
 

@@ -168,45 +168,19 @@ static bool wants_decoder(const struct stage *stage)
            request->rivals[STRATEGIES + PRICER_DECODE_ADAPTIVE];
 }
 
-/* The decoder of all attempts together, which a round that repeats is played
- * with whatever is asked for: equal coefficients are played beside it. */
-static enum pricer_status fit_stack(struct stage *stage,
-                                    const struct pricer_decoder_settings *ask,
-                                    struct pricer_fault *fault)
-{
-    struct pricer_decoder_settings settings = *ask;
-    settings.horizon = 1;
-    if (stage->request->decoder == PRICER_DECODE_ADAPTIVE) {
-        snprintf(fault->text, sizeof fault->text,
-                 "the adaptive decoder is for rounds of one attempt: leave "
-                 "repeat out");
-        return PRICER_VALUE;
-    }
-    enum pricer_status status = pricer_stack_fit(
-        stage->network, stage->plans[0], &settings,
-        (int32_t)stage->settings.repeat, &stage->decoder, fault);
-    if (status == PRICER_OK)
-        stage->row->number[SWEEP_WORST] = stage->decoder->constant;
-    return status;
-}
-
 /* The decoder of the cell's plan: none where it is constant. */
-static enum pricer_status fit_cell(struct stage *stage,
-                                   struct pricer_fault *fault)
+static enum pricer_status fit_cell(struct stage *stage)
 {
-    bool unbiased = stage->settings.bias == PRICER_BIAS_UNBIASED;
-    struct pricer_decoder_settings ask = {.horizon = unbiased ? INFINITY : 1,
+    struct pricer_decoder_settings ask = {.unbiased = stage->settings.bias ==
+                                                      PRICER_BIAS_UNBIASED,
                                           .seed = stage->play.seed,
                                           .threads = stage->settings.threads,
                                           .watch = stage->settings.watch};
-    if (!wants_decoder(stage) && stage->settings.repeat <= 1)
+    if (!wants_decoder(stage))
         return PRICER_OK;
-    enum pricer_status status =
-        stage->settings.repeat > 1
-            ? fit_stack(stage, &ask, fault)
-            : pricer_decoder_fit(stage->network, stage->plans[0], &ask,
-                                 &stage->decoder, NULL);
-    if (status == PRICER_VALUE && stage->settings.repeat <= 1)
+    enum pricer_status status = pricer_decoder_fit(
+        stage->network, stage->plans[0], &ask, &stage->decoder, NULL);
+    if (status == PRICER_VALUE)
         return PRICER_OK; /* the plan has none that is better */
     if (status == PRICER_OK) {
         stage->row->number[SWEEP_LOWER] = stage->decoder->lower;
@@ -282,45 +256,6 @@ static enum pricer_status play_decoder(struct stage *stage, int decode,
     }
     pricer_simulation_free(simulation);
     return status;
-}
-
-static void keep_decoder(const struct stage *stage, int decode, double worst,
-                         const struct pricer_estimate *error)
-{
-    double *number =
-        &stage->row->number[sweep_rival_at(STRATEGIES + decode, 0)];
-    if (!stage->request->rivals[STRATEGIES + decode])
-        return;
-    number[SWEEP_RIVAL_WORST] = worst;
-    number[SWEEP_RIVAL_MSE] = error->value;
-    number[SWEEP_RIVAL_STDERR] = error->error;
-}
-
-/* Rounds of several attempts. Other strategies send every payload once: their
- * columns stay empty. */
-static enum pricer_status play_stack(struct stage *stage,
-                                     struct pricer_fault *fault)
-{
-    const struct pricer_decoder *decoder = stage->decoder;
-    struct sweep_row *row = stage->row;
-    struct pricer_repeated found;
-    bool equal = stage->request->decoder == PRICER_DECODE_CONSTANT;
-    reach(stage, 0.9);
-    stage->play.decoder = decoder;
-    enum pricer_status status =
-        pricer_stack_simulate(stage->network, stage->plans[0], &stage->play,
-                              decoder->attempts, &found, fault);
-    if (status != PRICER_OK)
-        return status;
-    row->number[SWEEP_TRIALS] = (double)found.trials;
-    row->number[SWEEP_MSE] = equal ? found.equal.value : found.stacked.value;
-    row->number[SWEEP_MSE_STDERR] =
-        equal ? found.equal.error : found.stacked.error;
-    row->number[SWEEP_BAR] = equal ? NAN : found.bar;
-    keep_decoder(stage, PRICER_DECODE_MINIMAX, decoder->upper, &found.stacked);
-    keep_decoder(stage, PRICER_DECODE_CONSTANT, decoder->constant,
-                 &found.equal);
-    return PRICER_OK;
 }
 
 static enum pricer_status play_cell(struct stage *stage,
@@ -407,7 +342,6 @@ static enum pricer_status account(struct stage *stage,
     struct pricer_statement *statements = NULL;
     int64_t count = 0;
     question_settle(&ask, &stage->settings);
-    ask.repeat = stage->settings.repeat;
     struct pricer_question question =
         question_make(&ask, observer, &(const struct coalition){0});
     question.watch = stage->settings.watch;
@@ -475,13 +409,11 @@ static enum pricer_status do_cell(struct stage *stage,
     }
     enum pricer_status status = plan_cell(stage, fault);
     if (status == PRICER_OK) {
-        if (stage->settings.repeat <= 1)
-            plan_rivals(stage);
-        status = fit_cell(stage, fault);
+        plan_rivals(stage);
+        status = fit_cell(stage);
     }
     if (status == PRICER_OK && !progress_stopped())
-        status = stage->settings.repeat > 1 ? play_stack(stage, fault)
-                                            : play_cell(stage, fault);
+        status = play_cell(stage, fault);
     if (status == PRICER_OK && !progress_stopped())
         status = account_cell(stage, fault);
     return progress_stopped() ? PRICER_STOPPED : status;

@@ -121,7 +121,6 @@ static enum pricer_status read_work(const char *path, struct audit_request *ask,
     if (ask->seed < 0)
         ask->seed = work->from.seed;
     question_settle(about, &work->from.record.settings);
-    about->repeat = work->from.settings.repeat;
     if (ask->node >= nodes)
         return refuse(fault, "--node %lld: the nodes are 0 to %lld", ask->node,
                       nodes - 1);
@@ -261,10 +260,8 @@ static enum pricer_status choose_all(const struct audit_request *ask,
         count = 1; /* links alone have one */
     else if (count > 1 && ask->at >= 0)
         count--; /* all but the server */
-    bool relative = work->from.network->reach > 0 && ask->about.rounds > 1;
     for (int k = first; k < first + count && status == PRICER_OK; k++)
-        if (!relative || count == 1 || k != PRICER_OBSERVER_RELAY)
-            status = choose(ask, (enum pricer_observer)k, work, fault);
+        status = choose(ask, (enum pricer_observer)k, work, fault);
     return status;
 }
 

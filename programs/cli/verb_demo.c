@@ -21,47 +21,6 @@ static const struct usage usage = {
 
 enum { WALKS = 20 }; /* of rounds that depend on each other */
 
-/* The same for rounds of several attempts. What the fleet decodes with equal
- * coefficients is the simulator's mean of all attempts, whichever decoder the
- * stack has. */
-static enum pricer_status simulate_stack(struct demo *demo, bool same,
-                                         struct pricer_outcome *outcome,
-                                         struct pricer_fault *fault)
-{
-    const struct pricer_decoder *decoder = demo->decoding.decoder;
-    struct pricer_decoder *plain = NULL;
-    struct pricer_repeated found;
-    int32_t nodes = demo->network->nodes;
-    enum pricer_status status = PRICER_OK;
-    if (decoder == NULL)
-        status = pricer_decoder_new(nodes, nodes, &plain, fault);
-    if (plain != NULL) {
-        plain->attempts = demo->attempts;
-        plain->blend = 0;
-    }
-    struct pricer_simulation_settings settings = {
-        .engine = same ? PRICER_ENGINE_FAITHFUL : PRICER_ENGINE_FAST,
-        .trials = same ? demo->rounds : 20000,
-        .seed = demo_seed(demo),
-        .data = PRICER_DATA_GIVEN,
-        .given = demo->data,
-        .decoder = decoder != NULL ? decoder : plain};
-    if (status == PRICER_OK)
-        status = pricer_stack_simulate(demo->network, demo->plan, &settings,
-                                       demo->attempts, &found, fault);
-    if (status == PRICER_OK) {
-        struct pricer_estimate error = decoder ? found.stacked : found.equal;
-        *outcome = (struct pricer_outcome){
-            .mse = error.value,
-            .mse_stderr = error.error,
-            .predicted = NAN,
-            .worst_case = decoder != NULL ? decoder->upper : NAN,
-            .bar = decoder != NULL ? found.bar : NAN};
-    }
-    pricer_decoder_free(plain);
-    return status;
-}
-
 /* The same where releases are forwarded. */
 static enum pricer_status simulate_forward(struct demo *demo, bool same,
                                            struct pricer_outcome *outcome,
@@ -89,20 +48,14 @@ static enum pricer_status simulate_walk_of(struct demo *demo, int64_t walks,
                                            struct pricer_outcome *outcome,
                                            struct pricer_fault *fault)
 {
-    const struct pricer_simulation_settings settings = {
-        .trials = walks,
-        .seed = demo_seed(demo),
-        .data = PRICER_DATA_GIVEN,
-        .given = demo->data,
-        .decoder = demo->decoding.decoder,
-        .decode = demo->decoding.used};
+    const struct pricer_simulation_settings settings = {.trials = walks,
+                                                        .seed = demo_seed(demo),
+                                                        .data =
+                                                            PRICER_DATA_GIVEN,
+                                                        .given = demo->data};
     struct pricer_walk *walk = NULL;
-    enum pricer_status status =
-        demo->forward != NULL
-            ? pricer_forward_walk(demo->network, demo->forward, &settings,
-                                  demo->rounds, &walk, fault)
-            : pricer_walk_play(demo->network, demo->plan, &settings,
-                               demo->rounds, &walk, fault);
+    enum pricer_status status = pricer_forward_walk(
+        demo->network, demo->forward, &settings, demo->rounds, &walk, fault);
     if (status != PRICER_OK)
         return status;
     double sum = 0;
@@ -112,14 +65,11 @@ static enum pricer_status simulate_walk_of(struct demo *demo, int64_t walks,
             sum += walk->error[t];
             count++;
         }
-    const struct pricer_decoder *decoder = demo->decoding.decoder;
     *outcome = (struct pricer_outcome){
         .mse = count > 0 ? sum / (double)count : NAN,
         .mse_stderr = NAN, /* rounds of a walk depend on each other */
         .predicted = NAN,
-        .worst_case = demo->forward != NULL ? demo->forward->mse_worst_case
-                      : decoder != NULL     ? decoder->upper
-                                            : NAN,
+        .worst_case = demo->forward->mse_worst_case,
         .bar = NAN};
     pricer_walk_free(walk);
     return PRICER_OK;
@@ -148,8 +98,6 @@ static enum pricer_status simulate(struct demo *demo, bool same,
         return simulate_walk_of(demo, same ? 1 : WALKS, outcome, fault);
     if (demo->forward != NULL)
         return simulate_forward(demo, same, outcome, fault);
-    if (demo->attempts > 1)
-        return simulate_stack(demo, same, outcome, fault);
     enum pricer_status status = pricer_simulation_run(
         demo->network, (const struct pricer_plan *const[]){demo->plan}, 1,
         &settings, &simulation, fault);
@@ -253,7 +201,6 @@ static void report_table(const struct demo *demo,
     add_row(table, "simulated", many->mse, many->mse_stderr,
             relative                                        ? count
             : demo->decoding.used == PRICER_DECODE_ADAPTIVE ? "1000"
-            : demo->attempts > 1                            ? "20000"
                                                             : "100000");
     snprintf(count, sizeof count, "%lld", (long long)measured->rounds);
     add_row(table, "simulated, the fleet's rounds", same->mse, same->mse_stderr,

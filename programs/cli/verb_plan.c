@@ -212,14 +212,6 @@ static enum pricer_status load(struct plan_job *job, const char *path)
     if (ask->seed < 0)
         ask->seed = job->from.seed;
     job->view.network = job->from.network;
-    if (settings->repeat > 1 && settings->horizon > 1)
-        return refuse(job, "a round that repeats does not go with a horizon",
-                      0);
-    if (isinf(settings->horizon) && settings->bias != PRICER_BIAS_UNBIASED)
-        return refuse(job,
-                      "horizon: inf asks for estimates without bias: it goes "
-                      "with bias unbiased alone",
-                      0);
     if (!(ask->tolerance < 1))
         return refuse(job, "tolerance = %g is not between 0 and 1",
                       ask->tolerance);

@@ -100,7 +100,6 @@ static enum pricer_status read_work(const char *path,
     if (ask->mode != MODE_EXACT && ask->about.eavesdropper < 0)
         ask->about.eavesdropper = PRICER_RECEIVER; /* the paper's observer */
     question_settle(&ask->about, &work->from.record.settings);
-    ask->about.repeat = work->from.settings.repeat;
     status = find_decoder(&work->from, &ask->about.decodes, fault);
     if (status != PRICER_OK)
         return status;
@@ -165,14 +164,8 @@ static enum pricer_status ask_all(const struct privacy_request *ask,
 {
     enum pricer_status status = PRICER_OK;
     int first, count = question_observers(&ask->about, &first);
-    bool relative = work->from.network->reach > 0 && ask->about.rounds > 1;
-    for (int k = first; k < first + count && status == PRICER_OK; k++) {
-        if (relative && count > 1 && k == PRICER_OBSERVER_RELAY)
-            program_warn("relays know the estimates that rounds are relative "
-                         "to: ask for them with --coalition J,reader");
-        else
-            status = ask_one(ask, k, work, fault);
-    }
+    for (int k = first; k < first + count && status == PRICER_OK; k++)
+        status = ask_one(ask, k, work, fault);
     return status;
 }
 

@@ -73,23 +73,6 @@ static void compare(struct report *report)
     }
 }
 
-/* The same where all attempts of a round are decoded together. */
-static void decode_stack(struct report *report)
-{
-    struct pricer_repeated found;
-    struct pricer_simulation_settings settings = {
-        .trials = 2000, .data = PRICER_DATA_RANDOM, .decoder = report->decoder};
-    if (pricer_stack_simulate(report->network, report->plan, &settings,
-                              report->decoder->attempts, &found,
-                              NULL) != PRICER_OK)
-        return;
-    report->played[PRICER_DECODE_CONSTANT].mse = found.equal.value;
-    report->played[PRICER_DECODE_CONSTANT].mse_stderr = found.equal.error;
-    report->played[PRICER_DECODE_MINIMAX].mse = found.stacked.value;
-    report->played[PRICER_DECODE_MINIMAX].mse_stderr = found.stacked.error;
-    report->played[PRICER_DECODE_MINIMAX].bar = found.bar;
-}
-
 /*
  * The decoders on the same random data, and what nothing could beat: where that
  * takes a second or two. What cannot be had is left out.
@@ -105,12 +88,7 @@ static void decode(struct report *report)
             (struct pricer_outcome){.mse = NAN, .mse_stderr = NAN, .bar = NAN};
     if (report->decoder == NULL || net->nodes > NODES)
         return;
-    if (report->decoder->attempts > 1) {
-        decode_stack(report);
-        return;
-    }
-    if (report->certificate.open_links == 0 && net->nodes <= 32 &&
-        !program_averages(report->decoder)) /* of a mean nothing is known */
+    if (report->certificate.open_links == 0 && net->nodes <= 32)
         pricer_decoder_genie(net, &report->settings, &ask, &report->floor,
                              NULL);
     for (int k = 0; k < 3; k++) {

@@ -6,7 +6,6 @@
 #include "common/crew.h"
 #include "material.h"
 #include "print_simulation.h"
-#include "simulate_repeat.h"
 #include "simulate_walk.h"
 #include "strategy.h"
 #include "verbs.h"
@@ -158,15 +157,11 @@ static enum pricer_status play_walk(const struct request *request,
                                     const struct work *work,
                                     struct pricer_fault *fault)
 {
-    const char *wrong =
-        work->from.settings.repeat > 1
-            ? "--rounds is for rounds of one attempt: leave repeat out"
-        : work->count > 1 ? "--rounds plays the plan alone, without --strategy"
-                          : NULL;
-    if (wrong == NULL)
-        return simulate_walk(&work->from, work->forward, &request->settings,
-                             &request->walk, fault);
-    snprintf(fault->text, sizeof fault->text, "%s", wrong);
+    if (work->forward != NULL)
+        return simulate_walk(work->from.network, work->forward,
+                             &request->settings, &request->walk, fault);
+    snprintf(fault->text, sizeof fault->text,
+             "--rounds plays plans of 'scheme: forward'");
     return PRICER_VALUE;
 }
 
@@ -195,12 +190,8 @@ static int simulate(const char *path, struct request *request, bool forward,
     int64_t id = 0;
     enum pricer_status status =
         (forward ? read_forward : read_sums)(path, request, &work, &fault);
-    bool repeats = work.from.settings.repeat > 1;
-    if (status == PRICER_OK && (repeats || request->walk.rounds > 0)) {
-        status = request->walk.rounds > 0
-                     ? play_walk(request, &work, &fault)
-                     : simulate_repeat(&work.from, &request->settings, as_json,
-                                       &fault);
+    if (status == PRICER_OK && request->walk.rounds > 0) {
+        status = play_walk(request, &work, &fault);
         free_work(&work);
         pricer_decoder_free(request->decoding.decoder);
         return status == PRICER_OK ? 0 : program_fault(status, &fault);
@@ -218,16 +209,13 @@ static int simulate(const char *path, struct request *request, bool forward,
             pricer_study_add_simulation(work.from.study, work.from.record.id,
                                         work.names, simulation, &id, &fault);
     if (status == PRICER_OK) {
-        const struct pricer_decoder *decoder = request->decoding.decoder;
-        bool averages = decoder != NULL && program_averages(decoder);
         struct simulation_report report = {.network = work.from.network,
                                            .simulation = simulation,
                                            .forward = work.forward,
                                            .names = work.names,
                                            .plan = work.from.record.id,
-                                           .seconds = program_seconds() - start,
-                                           .horizon =
-                                               averages ? decoder->horizon : 1};
+                                           .seconds =
+                                               program_seconds() - start};
         if (as_json)
             simulation_print_json(&report);
         else

@@ -244,7 +244,6 @@ static void try_rounds(struct trial *trial)
     add(trial, words, NULL, least(trial->network, &fewer));
 }
 
-/* Changes from a reference may always be twice the step apart. */
 static void try_diameter(struct trial *trial)
 {
     struct pricer_network *network = &trial->variant.network;
@@ -255,7 +254,7 @@ static void try_diameter(struct trial *trial)
         halves[i] = given[i] / 2;
         most = fmax(most, halves[i]);
     }
-    if (halves != NULL && network->reach == 0) {
+    if (halves != NULL) {
         network->node_diameter = halves;
         snprintf(words, sizeof words,
                  "diameter: %g, if a node's data differ by no more", most);

@@ -4,8 +4,6 @@
 #include "program.h"
 #include "pricer_decode.h"
 
-#include <math.h>
-
 enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
                                    const struct pricer_network *network,
                                    struct program_decoding *decoding,
@@ -25,24 +23,10 @@ enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
                  (long long)plan);
         return PRICER_VALUE;
     }
-    if (found != NULL && found->attempts > 1 &&
-        decoding->asked == PRICER_DECODE_ADAPTIVE) {
-        pricer_decoder_free(found);
-        snprintf(fault->text, sizeof fault->text,
-                 "the adaptive decoder is for rounds of one attempt, and plan "
-                 "%lld repeats its payloads",
-                 (long long)plan);
-        return PRICER_VALUE;
-    }
     decoding->decoder = found;
     decoding->used = found == NULL ? PRICER_DECODE_CONSTANT
                      : decoding->asked < 0
                          ? PRICER_DECODE_MINIMAX
                          : (enum pricer_decode)decoding->asked;
     return PRICER_OK;
-}
-
-bool program_averages(const struct pricer_decoder *decoder)
-{
-    return decoder->horizon > 1 && !isinf(decoder->horizon);
 }

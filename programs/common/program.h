@@ -54,10 +54,6 @@ enum pricer_status program_decoder(struct pricer_study *study, int64_t plan,
                                    struct program_decoding *decoding,
                                    struct pricer_fault *fault);
 
-/* Whether a decoder is for the mean of several rounds' estimates: its worst case is
- * that of the mean, and a single round's error may be far above it. */
-bool program_averages(const struct pricer_decoder *decoder);
-
 /* Print a sentence, after `head`, in lines of at most 90 columns. */
 void program_words(const char *head, const char *text);
 

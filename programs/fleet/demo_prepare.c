@@ -177,13 +177,7 @@ static enum pricer_status load_study(struct demo *demo,
                                &record, fault);
     if (status != PRICER_OK)
         return status;
-    struct pricer_settings settings;
-    status = check_reference(demo, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_settings(demo->study, &settings, NULL, fault);
-    if (status != PRICER_OK)
-        return status;
-    demo->attempts = settings.repeat > 1 ? (int32_t)settings.repeat : 1;
+    demo->attempts = 1;
     return program_decoder(demo->study, record.id, demo->network,
                            &demo->decoding, fault);
 }
@@ -258,8 +252,8 @@ static void fill_row(const struct demo *demo, int32_t node, double *scratch,
 {
     const struct pricer_network *network = demo->network;
     if (network->reach == 0) {
-        add_direction(demo, node,
-                      network->node_radius[node] * (1 - 0x1p-30), scratch, row);
+        add_direction(demo, node, network->node_radius[node] * (1 - 0x1p-30),
+                      scratch, row);
         return;
     }
     add_direction(demo, network->nodes, .7 * network->reach, scratch, row);

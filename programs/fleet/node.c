@@ -75,9 +75,6 @@ static void take_server_message(struct node *node, const void *data,
     case WIRE_RESULT:
         take_result(node, data, size);
         break;
-    case WIRE_REFERENCE:
-        node_take_reference(node, data, size);
-        break;
     default:
         node->dropped[PRICER_DROP_MALFORMED]++;
     }

@@ -30,7 +30,6 @@ struct node_peer {
 struct node_source {
     bool heard;          /* in this round */
     int64_t later_round; /* a share for a round to come, 0: none */
-    int64_t later_attempt;
     enum wire_part later_part;
     uint8_t *later; /* its values, as they came */
 };
@@ -94,11 +93,8 @@ struct node {
     int64_t own_left; /* rounds, of the budget towards the server */
     bool own_open;
     bool own_refused;
-    bool illegible;          /* the ledger failed while the slice was judged */
-    double *data;            /* [dimension] the private vector */
-    double *reference;       /* [dimension] that rounds may be relative to */
-    int64_t reference_round; /* whose estimate it is; 0: zero */
-    uint8_t reference_digest[WIRE_DIGEST];
+    bool illegible;   /* the ledger failed while the slice was judged */
+    double *data;     /* [dimension] the private vector */
     int64_t *own;     /* [dimension] its own part of the sum */
     int64_t *sum;     /* [dimension] what goes to the server */
     uint8_t *sent;    /* what goes over each out-link, half a byte each */
@@ -108,19 +104,16 @@ struct node {
     /* the round */
     enum node_state state;
     struct wire_open open;
-    int64_t start;   /* when its attempt began */
-    int64_t taken;   /* the last round taken part in */
-    int64_t made;    /* the round that the parts, made or withheld, are of */
-    int64_t counted; /* the last round in `rounds` */
+    int64_t start; /* when it began */
+    int64_t taken; /* the last round taken part in */
     int32_t heard;
     enum wire_part own_part;
     bool covered;       /* it is withheld, and its noise is there */
     bool bare;          /* neither is: the sum stays here */
     int64_t base_round; /* of the last OPEN heard */
-    int64_t base_attempt;
-    int64_t base_time; /* when the last OPEN was heard */
-    bool behind;       /* the server knows more than the ledger */
-    int64_t twins;     /* others with this key, as the server says */
+    int64_t base_time;  /* when the last OPEN was heard */
+    bool behind;        /* the server knows more than the ledger */
+    int64_t twins;      /* others with this key, as the server says */
     int64_t rounds, dropped[PRICER_DROP_KINDS], lost;
     int64_t clipped; /* rounds in which the vector was too long */
 
@@ -171,17 +164,6 @@ void node_greet(struct node *node);
 void node_take_mark(struct node *node, const void *data, size_t size);
 bool node_is_far(const struct node *node, int64_t round);
 void node_yield(struct node *node);
-
-/*
- * node_reference.c: REFERENCE; whether the node has the one that the round is
- * relative to; the vector that it shares then, in the place of its own; and the
- * length to which data are clipped.
- */
-void node_take_reference(struct node *node, const void *data, size_t size);
-bool node_has_reference(struct node *node);
-enum pricer_status node_make_change(struct node *node,
-                                    struct pricer_fault *fault);
-double node_reach(const struct node *node);
 
 /* node_make.c: the vector is there, make and charge every part of the round;
  * or it is not, and this is why what needs it is withheld. */

@@ -428,7 +428,7 @@ static void check_slice(struct check *check, struct node *node, bool trust,
     check_descriptors(&check->found,
                       node->slice.out_count + node->slice.in_count + 1);
     check_neighbours(check, node);
-    *shape = (struct shape){node->slice.dimension, node_reach(node)};
+    *shape = (struct shape){node->slice.dimension, node->slice.radius};
 }
 
 /* By forwarding: what was released, and what the plan asks for. */

@@ -12,7 +12,7 @@ double node_measure(struct node *node)
     for (int64_t k = 0; k < node->slice.dimension; k++)
         square += node->data[k] * node->data[k];
     double length = sqrt(square);
-    if (!(length > node_reach(node) * (1 + 1e-12)))
+    if (!(length > node->slice.radius * (1 + 1e-12)))
         return length;
     node->clipped++;
     int64_t tens = node->clipped;
@@ -21,7 +21,7 @@ double node_measure(struct node *node)
     if (tens == 1)
         daemon_say("round %lld: the vector has length %g and is clipped to %g; "
                    "%lld rounds so far",
-                   (long long)node->open.round, length, node_reach(node),
+                   (long long)node->open.round, length, node->slice.radius,
                    (long long)node->clipped);
     return length;
 }
@@ -49,8 +49,6 @@ static const char *const texts[WIRE_PARTS] = {
     [WIRE_PART_LATE] = "the vector was not ready in time",
     [WIRE_PART_VECTOR] = "there is no vector",
     [WIRE_PART_LEDGER] = "the ledger failed, or has this round already",
-    [WIRE_PART_REFERENCE] = "the estimate that the round is relative to is not "
-                            "there",
 };
 
 void node_answer(struct node *node, double length, const char *text)
@@ -61,7 +59,7 @@ void node_answer(struct node *node, double length, const char *text)
         .round = node->open.round,
         .part = text != NULL ? WIRE_PART_VECTOR : sum_up(node),
         .length = length,
-        .clipped = length > node_reach(node) * (1 + 1e-12),
+        .clipped = length > node->slice.radius * (1 + 1e-12),
         .text = text,
     };
     if (text == NULL)
@@ -77,8 +75,8 @@ void node_tell_plan(struct node *node)
         return;
     const struct wire_slice *slice = &node->slice;
     const struct feed_plan plan = {
-        slice->node,      slice->nodes,  slice->plan,    slice->dimension,
-        node_reach(node), slice->rounds, node_left(node)};
+        slice->node,        slice->nodes,  slice->plan,    slice->dimension,
+        node->slice.radius, slice->rounds, node_left(node)};
     node->fed_slice = node->sliced_at;
     node->fed_rounds = node->rounds;
     feed_set_plan(node->vector.feed, &plan);

@@ -38,7 +38,6 @@ static void make_share(struct node *node, int32_t k)
     int64_t *values =
         wire_begin_share(&peer->message,
                          &(struct wire_share){.round = node->open.round,
-                                              .attempt = node->open.attempt,
                                               .seal = node->slice.seal,
                                               .part = WIRE_PART_DATA},
                          node->slice.dimension);

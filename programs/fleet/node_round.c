@@ -21,12 +21,11 @@ static void drop(struct node *node, enum pricer_drop why)
 
 /* Shares leave, also those that only say why there is none; what cannot leave
  * at once is lost, as on a link that is down. After the time for shares nobody
- * adds them, and no data leaves. Every attempt sends the same payload. */
+ * adds them, and no data leaves. */
 static void send_shares(struct node *node)
 {
     bool late = daemon_clock() >= node->start + node->open.share;
     struct wire_share empty = {.round = node->open.round,
-                               .attempt = node->open.attempt,
                                .seal = node->slice.seal};
     for (int32_t k = 0; k < node->slice.out_count; k++) {
         struct node_peer *peer = &node->peers[k];
@@ -36,12 +35,10 @@ static void send_shares(struct node *node)
         wire_part_set(node->sent, k, empty.part);
         if (peer->link == NULL)
             continue;
-        if (data && !late) {
+        if (data && !late)
             message = &peer->message;
-            wire_share_again(message, node->open.attempt);
-        } else if (!wire_write_share(message, &empty, NULL, 0)) {
+        else if (!wire_write_share(message, &empty, NULL, 0))
             continue;
-        }
         node->lost +=
             !hub_send(peer->link, message->data + message->lead, message->size);
     }
@@ -63,8 +60,7 @@ static void add_share(struct node *node, int32_t k, enum wire_part part,
         drop(node, PRICER_DROP_REPEATED);
         return;
     }
-    const struct emulate_time time = {node->open.round, node->slice.repeat,
-                                      node->open.attempt};
+    const struct emulate_time time = {node->open.round, 1, 0};
     bool up = emulate_up(&node->emulate, &time, in->from, node->number);
     int64_t most = node->part.grid.limit;
     most = in->limit < most ? in->limit : most;
@@ -79,23 +75,12 @@ static void add_share(struct node *node, int32_t k, enum wire_part part,
         wire_part_set(node->parts, k + 1, part);
 }
 
-/* Whether an attempt of a round is before (-1), the same as or after (1)
- * another. */
-static int order(int64_t round, int64_t attempt, int64_t other_round,
-                 int64_t other_attempt)
-{
-    if (round != other_round)
-        return round < other_round ? -1 : 1;
-    return (attempt > other_attempt) - (attempt < other_attempt);
-}
-
-/* Keep a share whose attempt has not begun here; the newest counts. */
+/* Keep a share whose round has not begun here; the newest counts. */
 static void keep_share(struct node *node, int32_t k,
                        const struct wire_share *share)
 {
     struct node_source *source = &node->sources[k];
-    if (order(share->round, share->attempt, source->later_round,
-              source->later_attempt) <= 0) {
+    if (share->round <= source->later_round) {
         drop(node, PRICER_DROP_REPEATED);
         return;
     }
@@ -108,7 +93,6 @@ static void keep_share(struct node *node, int32_t k,
     if (share->size > 0)
         memcpy(source->later, share->values, share->size);
     source->later_round = share->round;
-    source->later_attempt = share->attempt;
     source->later_part = share->part;
 }
 
@@ -134,18 +118,14 @@ void node_take_share(struct node *node, int32_t sender, const void *data,
         drop(node, PRICER_DROP_MALFORMED);
         return;
     }
-    int when =
-        order(share.round, share.attempt, node->taken, node->open.attempt);
     if (memcmp(share.seal, node->slice.seal, WIRE_DIGEST) != 0) {
         drop(node, PRICER_DROP_PLAN);
-    } else if (!is_fitting(node, sender, &share) ||
-               share.attempt >= node->slice.repeat) {
+    } else if (!is_fitting(node, sender, &share)) {
         drop(node, PRICER_DROP_LENGTH);
-    } else if (when > 0) {
+    } else if (share.round > node->taken) {
         keep_share(node, sender, &share);
-    } else if (when < 0) {
-        drop(node,
-             share.round == node->taken ? PRICER_DROP_LATE : PRICER_DROP_ROUND);
+    } else if (share.round < node->taken) {
+        drop(node, PRICER_DROP_ROUND);
     } else if (node->state == NODE_IDLE ||
                daemon_clock() >= node->start + node->open.share) {
         drop(node, PRICER_DROP_LATE);
@@ -198,19 +178,12 @@ static void start_vector(struct node *node)
         node->state = NODE_HOLD;
         return;
     }
-    if (!node_has_reference(node)) {
-        node_withhold(node, WIRE_PART_REFERENCE);
-        node_refuse(node, node->open.round, WIRE_CODE_REFERENCE, node->number,
-                    "the estimate that the round is relative to is not here");
-        node->state = NODE_HOLD;
-        return;
-    }
     node_withhold(node, WIRE_PART_VECTOR);
     const int64_t now = daemon_clock();
     const struct feed_round round = {
         .round = node->open.round,
         .dimension = node->slice.dimension,
-        .radius = node_reach(node),
+        .radius = node->slice.radius,
         .wait = no_sooner(find_deadline(node) - now, 0),
         .clock = now,
         .left = node_left(node),
@@ -226,39 +199,16 @@ static void start_vector(struct node *node)
     }
 }
 
-/*
- * Another attempt of a round that this process has decided about: the parts are
- * those of the first, made and charged once, or withheld for the same reason. A
- * process that does not remember them finds the round in its ledger, and makes
- * no second noise for it: start_vector().
- */
-static void repeat_parts(struct node *node)
-{
-    if (node->state == NODE_VECTOR) {
-        vector_stop(&node->vector);
-        node_withhold(node, WIRE_PART_LATE);
-    }
-    if (node->behind)
-        node_withhold(node, WIRE_PART_LEDGER);
-    node->state = NODE_HOLD;
-}
-
 static void begin_round(struct node *node, const struct wire_open *open,
                         int64_t start)
 {
     clear_round(node, open, start);
-    if (open->round == node->made)
-        repeat_parts(node);
-    else
-        start_vector(node);
-    node->made = open->round;
+    start_vector(node);
     for (int32_t k = 0; k < node->slice.in_count; k++) {
         struct node_source *source = &node->sources[k];
-        int when = order(source->later_round, source->later_attempt,
-                         open->round, open->attempt);
-        if (when == 0)
+        if (source->later_round == open->round)
             add_share(node, k, source->later_part, source->later);
-        if (when <= 0)
+        if (source->later_round <= open->round)
             source->later_round = 0;
     }
 }
@@ -267,19 +217,15 @@ void node_take_vector(struct node *node)
 {
     struct pricer_fault fault = {""};
     node->state = NODE_HOLD;
-    double length = 0;
     enum pricer_status status =
         vector_take(&node->vector, node->slice.dimension, node->data, &fault);
-    if (status == PRICER_OK) {
-        length = node_measure(node);
-        status = node_make_change(node, &fault);
-    }
     if (status != PRICER_OK) {
         node_refuse(node, node->open.round, WIRE_CODE_VECTOR, node->number,
                     fault.text);
         node_answer(node, 0, fault.text);
         return;
     }
+    double length = node_measure(node);
     node_make_parts(node);
     node_answer(node, length, NULL);
 }
@@ -318,21 +264,13 @@ void node_take_open(struct node *node, const struct wire_open *open)
                     "the round is too far from the last one");
         return;
     }
-    if (open->attempt >= node->slice.repeat) {
-        drop(node, PRICER_DROP_ROUND);
-        return;
-    }
-    if (order(open->round, open->attempt, node->base_round,
-              node->base_attempt) > 0) {
+    if (open->round > node->base_round) {
         node->base_round = open->round;
-        node->base_attempt = open->attempt;
         node->base_time = now;
     }
-    int when =
-        order(open->round, open->attempt, node->taken, node->open.attempt);
-    if (when > 0)
+    if (open->round > node->taken)
         begin_round(node, open, now);
-    else if (when == 0)
+    else if (open->round == node->taken)
         node->open = *open; /* it was opened here before the message came */
     else if (open->ahead == 0)
         node->base_round = 0; /* the server waits, and so do we */
@@ -345,8 +283,7 @@ static void finish(struct node *node)
     int64_t dimension = node->slice.dimension;
     bool own = node->own_part == WIRE_PART_DATA || node->covered;
     node->state = NODE_IDLE;
-    node->rounds += node->counted != node->open.round;
-    node->counted = node->open.round;
+    node->rounds++;
     if (node->bare ||
         (own && pricer_round_add(&node->part.grid, 1, node->own, dimension,
                                  node->sum, NULL) != PRICER_OK))
@@ -354,7 +291,6 @@ static void finish(struct node *node)
     wire_part_set(node->parts, 0, node->own_part);
     const struct wire_sum sum = {
         .round = node->open.round,
-        .attempt = node->open.attempt,
         .digest = node->digest,
         .parts = node->parts,
         .parts_size = wire_parts_size(node->slice.in_count),
@@ -369,36 +305,23 @@ static void finish(struct node *node)
                    (long long)sum.round);
 }
 
-/* The attempt after the last one, of the same round or the next. */
-static void find_following(const struct node *node, int64_t *round,
-                           int64_t *attempt)
-{
-    bool same = node->open.attempt + 1 < node->slice.repeat;
-    *round = same ? node->taken : node->taken + 1;
-    *attempt = same ? node->open.attempt + 1 : 0;
-}
-
-/* The time at which an attempt that nobody announced would begin, or INT64_MAX:
- * attempts of a round are `uplink` apart, rounds a period. What a round is
- * relative to only OPEN tells. */
+/* The time at which a round that nobody announced would begin, or INT64_MAX:
+ * rounds are a period apart. */
 static int64_t expected(const struct node *node)
 {
-    int64_t round, attempt;
-    if (!node->sliced || node->slice.reach > 0 || node->base_round == 0 ||
-        node->open.period == 0 || node->taken < node->base_round)
+    if (!node->sliced || node->base_round == 0 || node->open.period == 0 ||
+        node->taken < node->base_round)
         return INT64_MAX;
-    find_following(node, &round, &attempt);
-    int64_t past = round - node->base_round;
-    if (past > node->open.ahead || (past == 0 && node->open.ahead == 0))
+    int64_t past = node->taken + 1 - node->base_round;
+    if (past > node->open.ahead)
         return INT64_MAX;
-    return node->base_time + past * node->open.period +
-           (attempt - node->base_attempt) * node->open.uplink;
+    return node->base_time + past * node->open.period;
 }
 
 static void open_by_itself(struct node *node, int64_t begin)
 {
     struct wire_open open = node->open;
-    find_following(node, &open.round, &open.attempt);
+    open.round = node->taken + 1;
     begin_round(node, &open, begin);
 }
 

@@ -51,7 +51,6 @@ void node_free_slice(struct node *node)
     free(node->charges);
     free(node->ratios);
     free(node->data);
-    free(node->reference);
     free(node->own);
     free(node->sum);
     free(node->parts);
@@ -60,13 +59,11 @@ void node_free_slice(struct node *node)
     node->sources = NULL;
     node->charges = NULL;
     node->ratios = NULL;
-    node->data = node->reference = NULL;
-    node->reference_round = 0;
+    node->data = NULL;
     node->own = node->sum = NULL;
     node->parts = node->sent = NULL;
     wire_slice_free(&node->slice);
     node->sliced = false;
-    node->made = 0;
     node->state = NODE_IDLE;
     vector_stop(&node->vector);
 }
@@ -81,7 +78,6 @@ static bool make_room(struct node *node)
     node->charges = calloc(out + 2, sizeof *node->charges);
     node->ratios = calloc(out + 1, sizeof *node->ratios);
     node->data = calloc(dimension, sizeof *node->data);
-    node->reference = calloc(dimension, sizeof *node->reference);
     node->own = calloc(dimension, sizeof *node->own);
     node->sum = calloc(dimension, sizeof *node->sum);
     node->parts = calloc(wire_parts_size((int32_t)in), 1);
@@ -90,8 +86,8 @@ static bool make_room(struct node *node)
         sodium_mlock(node->data, dimension * sizeof *node->data);
     return node->peers != NULL && node->sources != NULL &&
            node->charges != NULL && node->ratios != NULL &&
-           node->data != NULL && node->reference != NULL && node->own != NULL &&
-           node->sum != NULL && node->parts != NULL && node->sent != NULL;
+           node->data != NULL && node->own != NULL && node->sum != NULL &&
+           node->parts != NULL && node->sent != NULL;
 }
 
 /* Whether a neighbour's key follows another, whose signature it has; its text. */
@@ -335,8 +331,7 @@ static bool open_inbox(struct node *node)
 }
 
 /* How far apart data are that must not be told apart is the node's own word: a
- * server that could say so would choose the noise. Changes from a reference are
- * twice the radius apart, whatever the data are. */
+ * server that could say so would choose the noise. */
 static void fill_part(struct node *node)
 {
     const struct wire_slice *slice = &node->slice;
@@ -345,9 +340,7 @@ static void fill_part(struct node *node)
         .nodes = slice->nodes,
         .dimension = slice->dimension,
         .radius = slice->radius,
-        .reach = slice->reach,
-        .diameter = node->diameter > 0 && slice->reach == 0 &&
-                            node->diameter < 2 * slice->radius
+        .diameter = node->diameter > 0 && node->diameter < 2 * slice->radius
                         ? node->diameter
                         : 2 * slice->radius,
         .grid = {slice->exponent, slice->grid},

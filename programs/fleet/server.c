@@ -168,8 +168,6 @@ static enum pricer_status set_up(struct server *server,
     if (status == PRICER_OK)
         status = daemon_await(&study, &beginning, fault);
     if (status == PRICER_OK)
-        status = server_share_period(server, arguments, fault);
-    if (status == PRICER_OK)
         status = server_count_members(server, fault);
     if (status == PRICER_OK)
         status = daemon_await(&truth, &beginning, fault);

@@ -46,7 +46,6 @@ struct seat {
     struct wire_ending ending[WIRE_ENDING]; /* its links with fewest left */
     bool ready;                             /* it has its slice */
     bool results;                           /* it wants estimates */
-    int64_t given;  /* the reference that it was sent; -1: none */
     int8_t reads;   /* it may have them: 1, may not: -1, 0: not judged yet */
     bool asked;     /* to take part in this round */
     bool answered;  /* in this round */
@@ -74,33 +73,19 @@ struct server_times {
 struct decoding {
     int asked;               /* enum pricer_decode; -1: the plan's decoder */
     enum pricer_decode used; /* with the current plan */
-    double planned; /* the worst case over all data, in the data's units; NAN:
-                       a round has none, its decoder is for means of many */
-    struct pricer_receiver *receiver; /* of rounds with one attempt */
-    struct pricer_stack *stack;       /* of others; neither: constant, and what
-                                         follows but `times` is NULL */
-    int64_t *sums;       /* [attempts][nodes][dimension] that arrived */
+    double planned; /* the worst case over all data, in the data's units */
+    struct pricer_receiver *receiver; /* NULL: constant, and so is what follows
+                                         up to `withheld` */
+    int64_t *sums;                    /* [nodes][dimension] that arrived */
     double *values;      /* the same in the data's units, if adaptive */
-    double *coefficient; /* [attempts][nodes] */
-    bool *came;          /* [attempts][nodes] the sum arrived */
-    bool *held;          /* [attempts][links] its share is in the sum */
-    bool *withheld;      /* [attempts][nodes] its own part is not in its sum */
-    uint8_t *times;      /* [nodes + links] attempts in which the own part, the
-                            share, has arrived */
-    double weight;       /* that arrived, on average over the attempts */
+    double *coefficient; /* [nodes] */
+    bool *came;          /* [nodes] the sum arrived */
+    bool *held;          /* [links] its share is in the sum */
+    bool *withheld;      /* [nodes] its own part is not in its sum */
+    double weight;       /* that arrived */
     double length;       /* of data that fill their radii, by that weight */
-    double noise;        /* of the mean of all attempts: sum of squares */
+    double noise;        /* in all sums: sum of squares */
     double bar;          /* of the last round: about its squared error */
-};
-
-/* What rounds are relative to, where the network says so. */
-struct reference {
-    int64_t before;          /* that of the round which has just ended */
-    int64_t round;           /* whose estimate it is; 0: zero */
-    double *vector;          /* [dimension] */
-    double *next;            /* [dimension] room for the one after it */
-    struct wire_bytes bytes; /* as REFERENCE */
-    uint8_t digest[WIRE_DIGEST];
 };
 
 /* What is remembered of the latest rounds, for people who look: no look reads
@@ -127,11 +112,11 @@ struct history {
 
 /* What has come of a round, beside the values of its sums. */
 struct tally {
-    int8_t *uplink;    /* [attempts][nodes] as in pricer_round_record */
-    int8_t *link;      /* [attempts][links] as in pricer_round_record */
-    int8_t *own;       /* [nodes] as in pricer_round_record */
-    int8_t *withheld;  /* [links] as in pricer_round_record */
-    bool *contributed; /* [nodes] its data is in the sums */
+    int8_t *uplink;                     /* [nodes] as in pricer_round_record */
+    int8_t *link;                       /* [links] as in pricer_round_record */
+    int8_t *own;                        /* [nodes] as in pricer_round_record */
+    int8_t *withheld;                   /* [links] as in pricer_round_record */
+    bool *contributed;                  /* [nodes] its data is in the sums */
     int64_t dropped[PRICER_DROP_KINDS]; /* since the round before was over */
 };
 
@@ -166,7 +151,6 @@ struct server {
     int64_t plan_id;
     int64_t open_budgets; /* nodes that show us more than they allow */
     int64_t plan_rounds;  /* that it was made for */
-    int32_t attempts;     /* of a round, with the same payloads */
     double plan_weight;   /* of all its parts together */
     struct pricer_grid grid;
     int64_t *limits;             /* [links] of each share */
@@ -194,19 +178,15 @@ struct server {
     /* the round */
     bool open;
     int64_t round;      /* its number */
-    int32_t attempt;    /* the one that runs, from 0 */
     int64_t next;       /* the number of the next one; 0: not noted yet */
-    int64_t began;      /* when it began */
-    int64_t start;      /* when its attempt began */
+    int64_t start;      /* when it began */
     int64_t next_start; /* when the next one may begin */
     int64_t *sum;       /* [dimension] */
     double *estimate;   /* [dimension] of the latest that is over */
     struct tally tally;
-    int8_t *claimed; /* [links] the part that its relay says it got, in
-                               this attempt */
+    int8_t *claimed; /* [links] the part that its relay says it got */
     int8_t *sent;    /* [links] the part that its sender says it sent */
     struct decoding decoding;
-    struct reference reference;
     struct past past;
 
     /* since the start */
@@ -303,20 +283,6 @@ void server_decoder_note(struct server *server, int32_t node, int32_t link,
 void server_decode(struct server *server);
 bool server_is_bad(const struct server *server);
 void server_print_bar(const struct server *server, FILE *out);
-
-/*
- * server_reference.c: the last estimate as the study has it, when a plan is
- * taken; what OPEN says of it; to a node that was not sent it yet; the estimate
- * from the change in its place; and a round is stored, whose estimate is the next
- * reference.
- */
-enum pricer_status server_reference_load(struct server *server,
-                                         struct pricer_fault *fault);
-void server_reference_unload(struct server *server);
-void server_reference_name(const struct server *server, struct wire_open *open);
-void server_reference_send(struct server *server, struct seat *seat);
-void server_reference_follow(struct server *server);
-void server_reference_keep(struct server *server);
 
 /* server_watch.c: what is wrong, a line each; answers how many. How many nodes
  * have their slice, and how many of them could send something; whether that is

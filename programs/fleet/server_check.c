@@ -254,8 +254,7 @@ static void check_growth(struct findings *found, const struct server *server,
                          double room)
 {
     struct stat about;
-    double rows = (double)(server->network->nodes + links_in_use(server)) *
-                  server->attempts;
+    double rows = (double)(server->network->nodes + links_in_use(server));
     double each = 8. * (double)server->network->dimension + ROW * rows;
     if (stat(server->path, &about) != 0 || room < 0)
         return;
@@ -274,17 +273,9 @@ static void check_growth(struct findings *found, const struct server *server,
 }
 
 /* Each stage needs time, and sums the bandwidth to come in it. */
-static void check_deadlines(struct findings *found, struct server *server,
-                            const struct server_arguments *arguments)
+static void check_deadlines(struct findings *found, const struct server *server)
 {
-    struct pricer_fault fault = {""};
     const struct server_times *times = &server->times;
-    if (server_share_period(server, arguments, &fault) != PRICER_OK) {
-        check_tell(found, FOUND_BAD, "deadlines",
-                   "%s; a longer --period or a shorter --uplink is the cure",
-                   fault.text);
-        return;
-    }
     int64_t window = times->uplink - times->share;
     if (times->send == 0 || times->share == times->send || window == 0) {
         check_tell(found, FOUND_BAD, "deadlines",
@@ -346,7 +337,7 @@ int server_check(struct server *server,
     if (planned) {
         check_growth(&found, server, room);
         check_descriptors(&found, server->members);
-        check_deadlines(&found, server, arguments);
+        check_deadlines(&found, server);
         check_truth(&found, server, arguments->truth);
     }
     check_clock(&found, arguments->key);

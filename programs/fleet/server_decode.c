@@ -1,8 +1,7 @@
 /*
  * From the sums of a round to its estimate and its error bar: by the plan's
- * decoder, for which the sums are kept apart until the round closes, those of
- * all its attempts; or, where there is none, by the running sum over n and the
- * attempts.
+ * decoder, for which the sums are kept apart until the round closes; or, where
+ * there is none, by the running sum over n.
  */
 #include "server.h"
 #include "common/meaning.h"
@@ -14,9 +13,7 @@
 static void unload(struct decoding *decoding)
 {
     pricer_receiver_free(decoding->receiver);
-    pricer_stack_free(decoding->stack);
     decoding->receiver = NULL;
-    decoding->stack = NULL;
     decoding->used = PRICER_DECODE_CONSTANT;
     free(decoding->sums);
     free(decoding->values);
@@ -24,8 +21,6 @@ static void unload(struct decoding *decoding)
     free(decoding->came);
     free(decoding->held);
     free(decoding->withheld);
-    free(decoding->times);
-    decoding->times = NULL;
     decoding->sums = NULL;
     decoding->values = decoding->coefficient = NULL;
     decoding->came = decoding->held = decoding->withheld = NULL;
@@ -38,14 +33,13 @@ void server_decoder_unload(struct server *server)
 
 static bool is_decoding(const struct decoding *decoding)
 {
-    return decoding->receiver != NULL || decoding->stack != NULL;
+    return decoding->receiver != NULL;
 }
 
 static bool make_room(struct server *server)
 {
     struct decoding *decoding = &server->decoding;
-    size_t attempts = (size_t)server->attempts;
-    size_t nodes = (size_t)server->network->nodes * attempts;
+    size_t nodes = (size_t)server->network->nodes;
     size_t size = nodes * (size_t)server->network->dimension;
     bool adaptive = decoding->used == PRICER_DECODE_ADAPTIVE;
     decoding->sums = calloc(size, sizeof *decoding->sums);
@@ -53,8 +47,8 @@ static bool make_room(struct server *server)
     decoding->coefficient = calloc(nodes, sizeof *decoding->coefficient);
     decoding->came = calloc(nodes, sizeof *decoding->came);
     decoding->withheld = calloc(nodes, sizeof *decoding->withheld);
-    decoding->held = calloc((size_t)server->network->links * attempts + 1,
-                            sizeof *decoding->held);
+    decoding->held =
+        calloc((size_t)server->network->links + 1, sizeof *decoding->held);
     return decoding->sums != NULL && decoding->values != NULL &&
            decoding->coefficient != NULL && decoding->came != NULL &&
            decoding->withheld != NULL && decoding->held != NULL;
@@ -67,8 +61,7 @@ static enum pricer_status find_decoder(struct server *server,
                                        struct pricer_fault *fault)
 {
     bool adaptive = server->decoding.asked == PRICER_DECODE_ADAPTIVE;
-    int64_t size =
-        server->network->nodes * server->network->dimension * server->attempts;
+    int64_t size = server->network->nodes * server->network->dimension;
     int64_t bytes = (adaptive ? 16 : 8) * size;
     enum pricer_status status = pricer_study_decoder(
         server->study, server->plan_id, server->network, decoder, fault);
@@ -79,16 +72,6 @@ static enum pricer_status find_decoder(struct server *server,
                      "plan %lld has no decoder ('pricer plan --decoder "
                      "minimax' makes a plan with one)",
                      (long long)server->plan_id);
-    if (*decoder != NULL && (*decoder)->attempts != server->attempts) {
-        daemon_fault(why, PRICER_VALUE,
-                     "the decoder of plan %lld is for rounds of %d attempts, "
-                     "and the study's have %d: 'pricer plan' makes another",
-                     (long long)server->plan_id, (int)(*decoder)->attempts,
-                     (int)server->attempts);
-        pricer_decoder_free(*decoder);
-        *decoder = NULL;
-        return PRICER_OK;
-    }
     if (*decoder == NULL || (bytes - 1) >> 20 < server->memory)
         return PRICER_OK;
     pricer_decoder_free(*decoder);
@@ -123,24 +106,8 @@ static enum pricer_status make_receiver(struct server *server,
     struct decoding *decoding = &server->decoding;
     if (!make_room(server))
         return PRICER_MEMORY;
-    if (server->attempts == 1)
-        return pricer_receiver_new(server->network, server->plan, decoder,
-                                   &decoding->receiver, fault);
-    return pricer_stack_new(server->network, server->plan, decoder,
-                            server->attempts, &decoding->stack, fault);
-}
-
-/* Where rounds repeat the adaptive decoder has no meaning. */
-static enum pricer_status check_asked(const struct server *server,
-                                      struct pricer_fault *fault)
-{
-    if (server->attempts > 1 &&
-        server->decoding.asked == PRICER_DECODE_ADAPTIVE)
-        return daemon_fault(fault, PRICER_VALUE,
-                            "--decoder adaptive is for rounds of one attempt, "
-                            "and the study's repeat is %d",
-                            (int)server->attempts);
-    return PRICER_OK;
+    return pricer_receiver_new(server->network, server->plan, decoder,
+                               &decoding->receiver, fault);
 }
 
 enum pricer_status server_decoder_load(struct server *server,
@@ -152,15 +119,8 @@ enum pricer_status server_decoder_load(struct server *server,
     struct pricer_settings settings = {0};
     struct pricer_fault why = {""};
     unload(decoding);
-    decoding->times =
-        calloc((size_t)server->network->nodes + (size_t)server->network->links,
-               sizeof *decoding->times);
-    enum pricer_status status = check_asked(server, fault);
-    if (status == PRICER_OK)
-        status = pricer_plan_evaluate(server->network, &settings, server->plan,
-                                      &error, fault);
-    if (status == PRICER_OK && decoding->times == NULL)
-        status = PRICER_MEMORY;
+    enum pricer_status status = pricer_plan_evaluate(
+        server->network, &settings, server->plan, &error, fault);
     if (status != PRICER_OK)
         return status;
     decoding->planned = error.mse_worst_case;
@@ -173,10 +133,7 @@ enum pricer_status server_decoder_load(struct server *server,
         decoding->used = decoding->asked >= 0
                              ? (enum pricer_decode)decoding->asked
                              : PRICER_DECODE_MINIMAX;
-        if (!program_averages(decoder))
-            decoding->planned = decoder->upper;
-        else if (decoding->used == PRICER_DECODE_MINIMAX)
-            decoding->planned = NAN;
+        decoding->planned = decoder->upper;
         status = make_receiver(server, decoder, fault);
     }
     pricer_decoder_free(decoder);
@@ -190,16 +147,14 @@ enum pricer_status server_decoder_load(struct server *server,
 void server_decoder_open(struct server *server)
 {
     struct decoding *decoding = &server->decoding;
-    size_t attempts = (size_t)server->attempts;
     size_t nodes = (size_t)server->network->nodes;
     size_t links = (size_t)server->network->links;
     decoding->weight = decoding->length = decoding->noise = 0;
-    memset(decoding->times, 0, nodes + links);
     if (!is_decoding(decoding))
         return;
-    memset(decoding->came, 0, nodes * attempts);
-    memset(decoding->withheld, 0, nodes * attempts);
-    memset(decoding->held, 0, links * attempts);
+    memset(decoding->came, 0, nodes);
+    memset(decoding->withheld, 0, nodes);
+    memset(decoding->held, 0, links);
 }
 
 void server_decoder_keep(struct server *server, int32_t node,
@@ -207,12 +162,11 @@ void server_decoder_keep(struct server *server, int32_t node,
 {
     struct decoding *decoding = &server->decoding;
     int64_t dimension = server->network->dimension;
-    int64_t at = (int64_t)server->attempt * server->network->nodes + node;
     if (!is_decoding(decoding))
         return;
-    decoding->came[at] = true;
+    decoding->came[node] = true;
     for (int64_t k = 0; k < dimension; k++)
-        decoding->sums[at * dimension + k] = wire_integer(values, k);
+        decoding->sums[node * dimension + k] = wire_integer(values, k);
 }
 
 void server_decoder_note(struct server *server, int32_t node, int32_t link,
@@ -221,26 +175,22 @@ void server_decoder_note(struct server *server, int32_t node, int32_t link,
     struct decoding *decoding = &server->decoding;
     const struct pricer_plan *plan = server->plan;
     const struct pricer_network *network = server->network;
-    int64_t attempt = server->attempt;
     int32_t from = link < 0 ? node : network->from[link];
-    uint8_t *times = &decoding->times[link < 0 ? node : network->nodes + link];
     double weight = link < 0 ? plan->self_weight[node] : plan->weight[link];
     double noise = link < 0 ? plan->self_noise[node] : plan->noise[link];
-    double k = server->attempts;
     if (held) {
-        decoding->weight += weight / k;
-        decoding->length += weight * network->node_radius[from] / k;
+        decoding->weight += weight;
+        decoding->length += weight * network->node_radius[from];
     }
-    /* One noise, in c sums of coefficient 1 / k: c^2 is a sum of odd numbers.
-     * That of an own part is there also where the part is withheld. */
+    /* That of an own part is there also where the part is withheld. */
     if (held || link < 0)
-        decoding->noise += (2.0 * (*times)++ + 1) / (k * k) * noise * noise;
+        decoding->noise += noise * noise;
     if (!is_decoding(decoding))
         return;
     if (link < 0)
-        decoding->withheld[attempt * network->nodes + node] = !held;
+        decoding->withheld[node] = !held;
     else
-        decoding->held[attempt * network->links + link] = held;
+        decoding->held[link] = held;
 }
 
 /*
@@ -256,29 +206,27 @@ static double find_constant_bar(const struct server *server)
     return off * off + d * server->decoding.noise / n / n;
 }
 
-/* The sums with their coefficients, by attempts and ascending relays as in the
- * simulator. */
+/* The sums with their coefficients, by ascending relays as in the simulator. */
 static void combine(struct server *server)
 {
     struct decoding *decoding = &server->decoding;
     int64_t d = server->network->dimension;
     memset(server->estimate, 0, (size_t)d * sizeof *server->estimate);
-    for (int64_t j = 0; j < server->network->nodes * server->attempts; j++)
+    for (int64_t j = 0; j < server->network->nodes; j++)
         if (decoding->came[j])
             pricer_round_combine(&server->grid, decoding->coefficient[j],
                                  decoding->sums + j * d, d, server->estimate);
 }
 
 /* What the noise of own parts that are withheld adds to the error: the decoder
- * takes them for sums without it. It is another one in every attempt. */
+ * takes them for sums without it. */
 static double find_cover(const struct server *server)
 {
     const struct decoding *decoding = &server->decoding;
     double cover = 0;
     const int32_t nodes = server->network->nodes;
-    for (int32_t j = 0; j < nodes * server->attempts; j++) {
-        double part =
-            decoding->coefficient[j] * server->plan->self_noise[j % nodes];
+    for (int32_t j = 0; j < nodes; j++) {
+        double part = decoding->coefficient[j] * server->plan->self_noise[j];
         if (decoding->came[j] && decoding->withheld[j])
             cover += part * part;
     }
@@ -291,18 +239,9 @@ void server_decode(struct server *server)
     struct pricer_decoded decoded;
     int64_t d = server->network->dimension;
     if (!is_decoding(decoding)) {
-        pricer_round_estimate(&server->grid,
-                              server->network->nodes * server->attempts,
+        pricer_round_estimate(&server->grid, server->network->nodes,
                               server->sum, d, server->estimate);
         decoding->bar = find_constant_bar(server);
-        return;
-    }
-    if (decoding->stack != NULL) {
-        pricer_stack_withhold(decoding->stack, decoding->withheld);
-        pricer_stack_decode(decoding->stack, decoding->came, decoding->held,
-                            decoding->coefficient, &decoded);
-        combine(server);
-        decoding->bar = decoded.bar + find_cover(server);
         return;
     }
     pricer_receiver_withhold(decoding->receiver, decoding->withheld);
@@ -329,7 +268,6 @@ bool server_is_bad(const struct server *server)
     const struct decoding *decoding = &server->decoding;
     double square = meaning_centre(server->network);
     return server->done > 0 && server->contributors > 0 &&
-           !isnan(decoding->planned) &&
            (decoding->bar > 4 * decoding->planned ||
             decoding->bar >= .9 * square);
 }
@@ -340,13 +278,6 @@ void server_print_bar(const struct server *server, FILE *out)
     const struct decoding *decoding = &server->decoding;
     fprintf(out, "expected error at most about %.2g R^2",
             decoding->bar / square);
-    if (server->network->reach > 0)
-        fprintf(out,
-                " (R the step of %g; %.2g of the data's radius squared, while "
-                "no node is further than the step from round %lld)",
-                server->network->radius,
-                decoding->bar / server->network->reach / server->network->reach,
-                (long long)server->reference.before);
     if (server_is_bad(server))
         fprintf(out,
                 ", where the plan's worst case is %.2g R^2 and no estimate at "

@@ -35,7 +35,6 @@ static void take_hello(struct server *server, int32_t node, const void *data,
         return;
     if (server_write_slice(server, node)) {
         hub_send(seat->peer, server->bytes.data, server->bytes.size);
-        seat->given = -1;
         seat->sliced = now;
     }
 }
@@ -52,8 +51,6 @@ static void take_refusal(struct server *server, int32_t node, const void *data,
         return;
     }
     seat->refusals++;
-    if (refusal.code == WIRE_CODE_REFERENCE)
-        seat->given = -1; /* it is sent again */
     bool new = seat->code != refusal.code || seat->to != refusal.to;
     seat->code = refusal.code;
     seat->to = refusal.to;
@@ -119,7 +116,6 @@ static void see_opened(void *context, struct hub_peer *peer)
         hub_forget(seat->peer);
     seat->peer = peer;
     seat->issued = 0;
-    seat->given = -1;
     strcpy(seat->shown, key);
     server->stale = server->stale || strcmp(seat->key, key) != 0;
 }

@@ -91,10 +91,7 @@ static void note_nodes(struct server *server, int64_t now)
         struct seat *seat = &server->seats[i];
         bool gave = tally->contributed[i];
         seat->gave_in = seat->gave_in << 1 | gave;
-        bool came = false;
-        for (int32_t t = 0; t < server->attempts; t++)
-            came = came || tally->uplink[t * server->network->nodes + i] == 1;
-        seat->came_in = seat->came_in << 1 | came;
+        seat->came_in = seat->came_in << 1 | (tally->uplink[i] == 1);
         if (gave) {
             seat->gave = server->past.round;
             seat->gave_at = now;
@@ -124,8 +121,6 @@ void server_history_note(struct server *server)
     note_nodes(server, now);
     if (history->counted++ == HISTORY_WINDOW)
         turn(history, nodes, links);
-    for (int64_t t = 0; t < server->attempts; t++) {
-        count(history->uplink[0], tally->uplink + t * nodes, nodes);
-        count(history->link[0], tally->link + t * links, links);
-    }
+    count(history->uplink[0], tally->uplink, nodes);
+    count(history->link[0], tally->link, links);
 }

@@ -195,11 +195,10 @@ static const char *describe(int part)
  * not known. */
 static void note_unconnected(struct server *server, int32_t l)
 {
-    int64_t at = (int64_t)server->attempt * server->network->links + l;
     if (server->claimed[l] != WIRE_PART_DOWN ||
         server->sent[l] != WIRE_PART_TRUST)
         return;
-    server->tally.link[at] = -1;
+    server->tally.link[l] = -1;
     server->tally.withheld[l] = WIRE_PART_TRUST - WIRE_PART_SPENT;
 }
 

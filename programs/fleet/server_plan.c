@@ -101,11 +101,9 @@ bool server_write_slice(struct server *server, int32_t node)
         .nodes = network->nodes,
         .dimension = network->dimension,
         .radius = network->node_radius[node],
-        .reach = network->reach,
         .exponent = server->grid.exponent,
         .grid = server->grid.limit,
         .rounds = server->plan_rounds,
-        .repeat = server->attempts,
         .own = {server->plan->self_weight[node], server->plan->self_noise[node],
                 server->own_limits[node]},
         .out = calloc(out + 1, sizeof *slice.out),
@@ -127,12 +125,10 @@ static void seal_plan(struct server *server)
 {
     const struct pricer_plan *plan = server->plan;
     size_t nodes = 8 * (size_t)plan->nodes, links = 8 * (size_t)plan->links;
-    const double common[] = {(double)server->plan_id,
-                             server->network->radius,
+    const double common[] = {(double)server->plan_id, server->network->radius,
                              (double)server->network->dimension,
                              (double)server->grid.exponent,
-                             (double)server->grid.limit,
-                             (double)server->attempts};
+                             (double)server->grid.limit};
     const struct {
         const void *data;
         size_t size;
@@ -166,7 +162,6 @@ static enum pricer_status digest_slices(struct server *server)
         seat->ready = seat->told = false;
         seat->own_why = -1;
         seat->sliced = 0;
-        seat->given = -1;
         if (seat->enrolled &&
             hub_send(seat->peer, server->bytes.data, server->bytes.size))
             seat->sliced = daemon_clock();
@@ -184,26 +179,6 @@ static double add_weights(const struct pricer_plan *plan)
     return sum;
 }
 
-/* The attempts of a round are the scenario's. They are read once: what is kept
- * of a round has room for them. */
-static enum pricer_status read_attempts(struct server *server,
-                                        struct pricer_fault *fault)
-{
-    struct pricer_settings settings;
-    enum pricer_status status =
-        pricer_study_settings(server->study, &settings, NULL, fault);
-    if (status != PRICER_OK)
-        return status;
-    int32_t attempts = settings.repeat > 1 ? (int32_t)settings.repeat : 1;
-    if (server->attempts != 0 && attempts != server->attempts)
-        return daemon_fault(fault, PRICER_VALUE,
-                            "the study's repeat has changed from %d to %d: the "
-                            "server must start anew",
-                            (int)server->attempts, (int)attempts);
-    server->attempts = attempts;
-    return PRICER_OK;
-}
-
 /* A plan that has been read and looked at, before anything is replaced by it. */
 struct candidate {
     struct pricer_plan_record record;
@@ -217,10 +192,9 @@ static enum pricer_status read_plan(struct server *server, int64_t id,
                                     struct candidate *found,
                                     struct pricer_fault *fault)
 {
-    enum pricer_status status = read_attempts(server, fault);
-    if (status == PRICER_OK)
-        status = pricer_study_plan(server->study, id, &found->network,
-                                   &found->plan, &found->record, fault);
+    enum pricer_status status =
+        pricer_study_plan(server->study, id, &found->network, &found->plan,
+                          &found->record, fault);
     if (status == PRICER_OK)
         status = pricer_plan_verify(found->network, &found->record.settings,
                                     found->plan, &found->certificate, fault);
@@ -272,8 +246,6 @@ static enum pricer_status load_plan(struct server *server, int64_t id,
     if (status == PRICER_OK)
         status = server_decoder_load(server, fault);
     if (status == PRICER_OK)
-        status = server_reference_load(server, fault);
-    if (status == PRICER_OK)
         server->stale = false;
     return status;
 }
@@ -282,9 +254,8 @@ static bool make_tally(const struct server *server, struct tally *tally)
 {
     size_t nodes = (size_t)server->network->nodes;
     size_t links = (size_t)server->network->links;
-    size_t attempts = (size_t)server->attempts;
-    tally->uplink = calloc(nodes * attempts, sizeof *tally->uplink);
-    tally->link = calloc(links * attempts + 1, sizeof *tally->link);
+    tally->uplink = calloc(nodes, sizeof *tally->uplink);
+    tally->link = calloc(links + 1, sizeof *tally->link);
     tally->own = calloc(nodes, sizeof *tally->own);
     tally->withheld = calloc(links + 1, sizeof *tally->withheld);
     tally->contributed = calloc(nodes, sizeof *tally->contributed);
@@ -341,9 +312,6 @@ enum pricer_status server_load(struct server *server,
             "the protocol knows up to %d nodes and a dimension of "
             "%d",
             WIRE_NODES, WIRE_DIMENSION);
-    status = read_attempts(server, fault);
-    if (status != PRICER_OK)
-        return status;
     if (server->seats == NULL && !make_room(server))
         return PRICER_MEMORY;
     status = pricer_study_last_round(server->study, &server->round, fault);
@@ -411,7 +379,6 @@ void server_unload(struct server *server)
     free(server->claimed);
     free(server->sent);
     server_decoder_unload(server);
-    server_reference_unload(server);
     free(server->truth);
     wire_free(&server->bytes);
 }

@@ -53,7 +53,7 @@ enum pricer_status server_readers_load(struct server *server,
         server->seats[i].reads = 0;
         server->spent[i] = 0;
     }
-    if (server->readers == SERVER_READERS_ALL || server->network->reach > 0)
+    if (server->readers == SERVER_READERS_ALL)
         return PRICER_OK;
     enum pricer_status status =
         pricer_study_rounds_run(server->study, &rounds, &count, fault);
@@ -127,12 +127,10 @@ void server_readers_count(struct server *server)
         server->denied = false; /* what follows is another reason */
 }
 
-/* Where rounds are relative to the last estimate everybody has it: budgets of
- * links have no say in that, and docs/threats.md says what it means. */
 bool server_may_read(struct server *server, int32_t node)
 {
     struct seat *seat = &server->seats[node];
-    if (server->readers == SERVER_READERS_ALL || server->network->reach > 0)
+    if (server->readers == SERVER_READERS_ALL)
         return true;
     if (seat->reads == 0)
         seat->reads = is_allowed(server, node) ? 1 : -1;

@@ -23,16 +23,14 @@ static bool is_tried(const struct seat *seat, int64_t now)
            (seat->asked || seat->seen == 0 || now - seat->seen > HEARD);
 }
 
-/* The next attempt of the round, or its first. */
-static void open_attempt(struct server *server, int64_t now)
+static void open_round(struct server *server, int64_t now)
 {
     const struct server_times *times = &server->times;
-    const int64_t links = server->network->links,
-                  nodes = server->network->nodes;
-    struct wire_open open = {
+    const size_t links = (size_t)server->network->links,
+                 nodes = (size_t)server->network->nodes;
+    const struct wire_open open = {
         .plan = server->plan_id,
         .round = server->round,
-        .attempt = server->attempt,
         .period = times->early ? 0 : times->period,
         .ahead = times->early || times->period == 0 ? 0 : times->ahead,
         .send = times->send,
@@ -40,37 +38,26 @@ static void open_attempt(struct server *server, int64_t now)
         .uplink = times->uplink,
         .early = times->early,
     };
-    memset(server->tally.link + server->attempt * links, -1, (size_t)links);
-    memset(server->claimed, -1, (size_t)links);
-    memset(server->sent, -1, (size_t)links);
-    server_reference_name(server, &open);
-    wire_write_open(&server->bytes, &open);
+    memset(server->sum, 0, 8 * (size_t)server->network->dimension);
+    memset(server->tally.withheld, -1, links);
+    memset(server->tally.own, -1, nodes);
+    memset(server->tally.contributed, 0, nodes);
+    memset(server->tally.link, -1, links);
+    memset(server->claimed, -1, links);
+    memset(server->sent, -1, links);
+    server_decoder_open(server);
+    server->open = true;
     server->start = now;
-    for (int32_t i = 0; i < nodes; i++) {
+    server->next_start = now + times->period;
+    wire_write_open(&server->bytes, &open);
+    for (int32_t i = 0; i < server->network->nodes; i++) {
         struct seat *seat = &server->seats[i];
         seat->answered = false;
         seat->asked = seat->ready;
-        server->tally.uplink[server->attempt * nodes + i] =
-            is_tried(seat, now) ? 0 : -1;
-        if (!seat->ready)
-            continue;
-        server_reference_send(server, seat);
-        send_to(server, seat);
+        server->tally.uplink[i] = is_tried(seat, now) ? 0 : -1;
+        if (seat->ready)
+            send_to(server, seat);
     }
-}
-
-static void open_round(struct server *server, int64_t now)
-{
-    memset(server->sum, 0, 8 * (size_t)server->network->dimension);
-    memset(server->tally.withheld, -1, (size_t)server->network->links);
-    memset(server->tally.own, -1, (size_t)server->network->nodes);
-    memset(server->tally.contributed, 0, (size_t)server->network->nodes);
-    server_decoder_open(server);
-    server->open = true;
-    server->attempt = 0;
-    server->began = now;
-    server->next_start = now + server->times.period;
-    open_attempt(server, now);
 }
 
 void server_pause(struct server *server)
@@ -79,7 +66,6 @@ void server_pause(struct server *server)
     const struct wire_open open = {
         .plan = server->plan_id,
         .round = server->round,
-        .attempt = server->attempt,
         .send = times->send,
         .share = times->share,
         .uplink = times->uplink,
@@ -157,14 +143,13 @@ static void estimate(struct server *server)
     server->arrived = server->contributors = 0;
     for (int32_t i = 0; i < server->network->nodes; i++)
         server->contributors += server->tally.contributed[i];
-    for (int32_t k = 0; k < server->network->nodes * server->attempts; k++)
+    for (int32_t k = 0; k < server->network->nodes; k++)
         server->arrived += server->tally.uplink[k] == 1;
     server->weight_arrived =
         server->plan_weight > 0
             ? fmin(server->decoding.weight / server->plan_weight, 1)
             : 0;
     server_decode(server);
-    server_reference_follow(server);
     measure_error(server);
 }
 
@@ -207,7 +192,6 @@ static enum pricer_status store_past(struct server *server,
         .nodes = server->network->nodes,
         .links = server->network->links,
         .dimension = server->network->dimension,
-        .attempts = server->attempts,
         .uplink = tally->uplink,
         .link = tally->link,
         .own = tally->own,
@@ -226,7 +210,6 @@ static enum pricer_status store_past(struct server *server,
                                noted ? NULL : &server->next, fault);
     if (status != PRICER_OK)
         return status;
-    server_reference_keep(server);
     server_readers_count(server);
     count_round(server);
     server_history_note(server);
@@ -246,7 +229,7 @@ static void end_round(struct server *server, int64_t now)
     estimate(server);
     server_find_disputes(server);
     *past =
-        (struct past){true, server->round, now - server->began, server->tally};
+        (struct past){true, server->round, now - server->start, server->tally};
     server->tally = tally;
     memset(server->tally.dropped, 0, sizeof server->tally.dropped);
     server->open = false;
@@ -255,13 +238,10 @@ static void end_round(struct server *server, int64_t now)
 /*
  * Whether the next round can begin before this one is stored, which would cost it the
  * time that a disk takes. Its number is noted in the study, and nobody needs what this
- * one gave: no node is handed estimates, and none is a reference. A study that fails
- * then finds two rounds that were charged instead of one; both wait for it.
+ * one gave: no node is handed estimates. A study that fails then finds two rounds that were charged instead of one; both wait for it.
  */
 static bool may_overlap(const struct server *server)
 {
-    if (server->network->reach > 0)
-        return false;
     for (int32_t i = 0; i < server->network->nodes; i++)
         if (server->seats[i].results && server->seats[i].ready)
             return false;
@@ -307,17 +287,11 @@ static bool is_due(const struct server *server, int64_t now)
            now >= server->next_start && server_is_enough(server);
 }
 
-/* The attempt is over: the next one begins, or the round ends. */
+/* The round is over. */
 static enum pricer_status go_on(struct server *server, int64_t now,
                                 struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
-    if (server->attempt + 1 < server->attempts) {
-        server_find_disputes(server);
-        server->attempt++;
-        open_attempt(server, now);
-        return status;
-    }
     end_round(server, now);
     if (server->next > 0 && may_overlap(server) && is_due(server, now) &&
         server_is_current(server))

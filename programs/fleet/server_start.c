@@ -30,21 +30,6 @@ enum pricer_status server_find_address(struct server *server, const char *asked,
     return status;
 }
 
-enum pricer_status server_share_period(struct server *server,
-                                       const struct server_arguments *arguments,
-                                       struct pricer_fault *fault)
-{
-    struct server_times *times = &server->times;
-    *times = arguments->times;
-    server_fill_times(times, server->attempts);
-    if (times->early || times->period >= server->attempts * times->uplink)
-        return PRICER_OK;
-    return daemon_fault(fault, PRICER_VALUE,
-                        "--period must not be shorter than %d times --uplink: "
-                        "a round has so many attempts",
-                        (int)server->attempts);
-}
-
 enum pricer_status server_load_truth(struct server *server, const char *path,
                                      struct pricer_fault *fault)
 {

@@ -11,11 +11,6 @@
 enum pricer_status server_find_address(struct server *server, const char *asked,
                                        struct pricer_fault *fault);
 
-/* The times of a round whose attempts the study knows. */
-enum pricer_status server_share_period(struct server *server,
-                                       const struct server_arguments *arguments,
-                                       struct pricer_fault *fault);
-
 /* The true mean from a file; NULL: it is not known. */
 enum pricer_status server_load_truth(struct server *server, const char *path,
                                      struct pricer_fault *fault);

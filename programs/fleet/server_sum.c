@@ -112,8 +112,6 @@ static void note_part(struct server *server, int32_t from, int part,
 {
     if (part == WIRE_PART_DATA && weight > 0)
         server->tally.contributed[from] = true;
-    if (part == WIRE_PART_DATA)
-        *withheld = -1; /* of several attempts the last counts */
     if (part >= WIRE_PART_SPENT)
         *withheld = (int8_t)(part - WIRE_PART_SPENT);
 }
@@ -124,7 +122,7 @@ static void note_parts(struct server *server, int32_t node,
 {
     const struct pricer_network *network = server->network;
     int32_t next = 1;
-    int8_t *up = server->tally.link + (int64_t)server->attempt * network->links;
+    int8_t *up = server->tally.link;
     int own = wire_part(sum->parts, 0);
     note_part(server, node, own, server->plan->self_weight[node],
               &server->tally.own[node]);
@@ -157,8 +155,7 @@ static void add_sum(struct server *server, int32_t node,
     }
     double length = pricer_round_length(&server->grid, server->network->radius,
                                         dimension, server->shares, count);
-    const struct emulate_time time = {server->round, server->attempts,
-                                      server->attempt};
+    const struct emulate_time time = {server->round, 1, 0};
     bool up = emulate_up(&server->emulate, &time, node, PRICER_SERVER);
     if (!wire_add_within(sum->values, dimension, most, length,
                          up ? server->sum : NULL)) {
@@ -168,8 +165,7 @@ static void add_sum(struct server *server, int32_t node,
     seat->answered = true;
     if (!up)
         return;
-    server->tally
-        .uplink[(int64_t)server->attempt * server->network->nodes + node] = 1;
+    server->tally.uplink[node] = 1;
     server_decoder_keep(server, node, sum->values);
     note_parts(server, node, sum);
     note_sent(server, node, sum);
@@ -189,11 +185,9 @@ void server_take_sum(struct server *server, int32_t node, const void *data,
         server_drop(server, PRICER_DROP_PLAN);
     else if (sum.size != 8 * (size_t)server->network->dimension)
         server_drop(server, PRICER_DROP_LENGTH);
-    else if (sum.round == server->round &&
-             (!server->open || sum.attempt < server->attempt))
+    else if (sum.round == server->round && !server->open)
         server_drop(server, PRICER_DROP_LATE);
-    else if (!server->open || sum.round != server->round ||
-             sum.attempt != server->attempt)
+    else if (!server->open || sum.round != server->round)
         server_drop(server, PRICER_DROP_ROUND);
     else if (daemon_clock() >= server->start + server->times.uplink)
         server_drop(server, PRICER_DROP_LATE);

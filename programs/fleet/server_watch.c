@@ -25,8 +25,6 @@ const char *server_refusal_text(int64_t code)
         [WIRE_CODE_TRUST] = "it is not in its trust file",
         [WIRE_CODE_LEDGER] = "its ledger failed",
         [WIRE_CODE_BEHIND] = "its ledger is behind what it has sent",
-        [WIRE_CODE_REFERENCE] =
-            "it lacks the estimate that the round is relative to",
     };
     bool known = code > 0 && code < WIRE_CODES && texts[code] != NULL;
     return known ? texts[code] : "an unknown reason";

@@ -84,12 +84,8 @@ static void print_facts(FILE *out, const struct server *server)
     fputs("<ul class=\"facts\">\n", out);
     put_last(out, server);
     snprintf(value, sizeof value, "%d of %d", (int)server->arrived,
-             (int)server->members * server->attempts);
-    char what[64] = "sums arrived in it";
-    if (server->attempts > 1)
-        snprintf(what, sizeof what, "sums arrived in its %d attempts",
-                 (int)server->attempts);
-    fact(out, value, what);
+             (int)server->members);
+    fact(out, value, "sums arrived in it");
     snprintf(value, sizeof value, "%d nodes", (int)server->contributors);
     fact(out, value, "whose data is in the estimate");
     if (server->contributors > 0) {
@@ -120,12 +116,9 @@ static void print_summary(FILE *out, const struct server *server)
         fprintf(out, "<p>%sThis round: ", server_is_bad(server) ? "<em>" : "");
         server_print_bar(server, out);
         fprintf(out,
-                ".%s R is the radius of %s: R² is the error of "
+                ".%s R is the radius of the data: R² is the error of "
                 "answering nothing.</p>\n",
-                server_is_bad(server) ? "</em>" : "",
-                server->network->reach > 0
-                    ? "changes, as rounds are relative to the last estimate"
-                    : "the data");
+                server_is_bad(server) ? "</em>" : "");
     } else {
         fputs("<p><em>This round: no estimate, as nobody's data arrived."
               "</em></p>\n",
@@ -239,7 +232,7 @@ static void print_charts(FILE *out, const struct server *server)
                                    .lines = 1,
                                    .y = {rows.arrived},
                                    .name = {"sums"},
-                                   .top = server->members * server->attempts,
+                                   .top = server->members,
                                    .level = NAN};
     figure(out, "Sums that arrived", &arrivals);
     struct small_chart nodes = arrivals;

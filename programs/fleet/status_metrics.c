@@ -3,8 +3,6 @@
  */
 #include "server.h"
 
-#include <math.h>
-
 enum { DRIFTS = 50 };
 
 static void metric(FILE *out, const char *name, const char *kind,
@@ -93,9 +91,6 @@ void status_metrics(FILE *out, const void *context)
            (double)server_last_round(server));
     metric(out, "sums_arrived", "gauge", "Sums that arrived in it.",
            (double)server->arrived);
-    metric(out, "round_attempts", "gauge",
-           "Attempts of a round, with the same payloads.",
-           (double)server->attempts);
     metric(out, "nodes_ready", "gauge", "Nodes that have their slice.",
            (double)server_ready(server));
     metric(out, "messages_total", "counter", "Messages received.",
@@ -125,10 +120,9 @@ void status_metrics(FILE *out, const void *context)
                "Expected squared error of the latest estimate, at most about "
                "this.",
                server->decoding.bar);
-    if (!isnan(server->decoding.planned))
-        metric(out, "squared_error_planned", "gauge",
-               "Worst case over all data of the plan with its decoder.",
-               server->decoding.planned);
+    metric(out, "squared_error_planned", "gauge",
+           "Worst case over all data of the plan with its decoder.",
+           server->decoding.planned);
     metric(out, "server_budgets_open", "gauge",
            "Nodes that show the server more than their budget allows.",
            (double)server->open_budgets);

@@ -50,7 +50,7 @@ static void put_follows(struct writer *writer, const struct wire_out *out)
 bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
 {
     struct writer writer;
-    begin(&writer, bytes, WIRE_ELEMENTS, WIRE_SLICE);
+    begin(&writer, bytes, 14, WIRE_SLICE);
     put_uint(&writer, slice->plan);
     put_uint(&writer, slice->node);
     put_uint(&writer, slice->nodes);
@@ -59,7 +59,6 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
     put_int(&writer, slice->exponent);
     put_uint(&writer, slice->grid);
     put_uint(&writer, slice->rounds);
-    put_uint(&writer, slice->repeat);
     put_bin(&writer, slice->seal, WIRE_DIGEST);
     put_array(&writer, 3);
     put_double(&writer, slice->own.weight);
@@ -83,25 +82,21 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice)
         put_uint(&writer, slice->in[k].limit);
         put_double(&writer, slice->in[k].length);
     }
-    put_double(&writer, slice->reach);
     return !writer.failed;
 }
 
 bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
 {
     struct writer writer;
-    begin(&writer, bytes, 13, WIRE_OPEN);
+    begin(&writer, bytes, 10, WIRE_OPEN);
     put_uint(&writer, open->plan);
     put_uint(&writer, open->round);
-    put_uint(&writer, open->attempt);
     put_uint(&writer, open->period);
     put_uint(&writer, open->ahead);
     put_uint(&writer, open->send);
     put_uint(&writer, open->share);
     put_uint(&writer, open->uplink);
     put_bool(&writer, open->early);
-    put_uint(&writer, open->reference);
-    put_bin(&writer, open->reference_digest, open->relative ? WIRE_DIGEST : 0);
     return !writer.failed;
 }
 
@@ -109,9 +104,8 @@ bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open)
 static void begin_share(struct writer *writer, struct wire_bytes *bytes,
                         const struct wire_share *share)
 {
-    begin(writer, bytes, 7, WIRE_SHARE);
+    begin(writer, bytes, 6, WIRE_SHARE);
     put_uint(writer, share->round);
-    put_uint(writer, share->attempt);
     put_bin(writer, share->seal, WIRE_DIGEST);
     put_uint(writer, share->part);
 }
@@ -155,22 +149,12 @@ void wire_end_words(int64_t *values, int64_t count)
         values[k] = (int64_t)htole64((uint64_t)values[k]);
 }
 
-/* Attempts are below 128: one byte, behind array, version, type and the round,
- * whose first byte says how many it has. */
-void wire_share_again(struct wire_bytes *bytes, int64_t attempt)
-{
-    uint8_t *message = (uint8_t *)bytes->data + bytes->lead;
-    size_t width = message[3] < 0x80 ? 1 : 1 + ((size_t)1 << (message[3] & 3));
-    message[3 + width] = (uint8_t)attempt;
-}
-
 /* All of a sum but its values. */
 static void begin_sum(struct writer *writer, struct wire_bytes *bytes,
                       const struct wire_sum *sum)
 {
-    begin(writer, bytes, 8, WIRE_SUM);
+    begin(writer, bytes, 7, WIRE_SUM);
     put_uint(writer, sum->round);
-    put_uint(writer, sum->attempt);
     put_bin(writer, sum->digest, WIRE_DIGEST);
     put_bin(writer, sum->parts, sum->parts_size);
     put_bin(writer, sum->sent, sum->sent_size);
@@ -204,16 +188,6 @@ bool wire_write_result(struct wire_bytes *bytes,
     put_uint(&writer, result->contributors);
     put_uint(&writer, result->decoder);
     put_double(&writer, result->bar);
-    put_words(&writer, bytes, estimate, count);
-    return !writer.failed;
-}
-
-bool wire_write_reference(struct wire_bytes *bytes, int64_t round,
-                          const double *estimate, int64_t count)
-{
-    struct writer writer;
-    begin(&writer, bytes, 4, WIRE_REFERENCE);
-    put_uint(&writer, round);
     put_words(&writer, bytes, estimate, count);
     return !writer.failed;
 }

@@ -22,7 +22,6 @@ enum wire_type {
     WIRE_RESULT,
     WIRE_REFUSAL,
     WIRE_MARK,
-    WIRE_REFERENCE,
     WIRE_TYPES,
 };
 
@@ -39,8 +38,8 @@ enum {
     WIRE_SLICE_SIZE = 64 << 20,
     WIRE_EXPONENT = 900, /* the grid's step is 2^-900 to 2^900 */
     WIRE_ENDING = 8,     /* links whose rounds left a HELLO names, at most */
-    WIRE_ELEMENTS = 16,  /* of the message that has most */
-    WIRE_ATTEMPTS = 64,  /* of a round, at most */
+    WIRE_ELEMENTS = 16,  /* of a message, at most */
+    WIRE_ATTEMPTS = 64,  /* of a round of a mesh, at most */
 };
 
 /* As many rounds left as anyone may ask for. */
@@ -54,15 +53,14 @@ enum {
  * in-neighbour. A share carries data or says why not.
  */
 enum wire_part {
-    WIRE_PART_DOWN = 0,  /* nothing came: the link was down */
-    WIRE_PART_DATA,      /* it is in the sum */
-    WIRE_PART_PROBE,     /* the link was up; the plan sends nothing over it */
-    WIRE_PART_SPENT,     /* withheld: the budget is spent */
-    WIRE_PART_TRUST,     /* withheld: the trust file does not allow it */
-    WIRE_PART_LATE,      /* withheld: the vector was not ready in time */
-    WIRE_PART_VECTOR,    /* withheld: there is no vector */
-    WIRE_PART_LEDGER,    /* withheld: the ledger failed */
-    WIRE_PART_REFERENCE, /* withheld: the round's reference is not there */
+    WIRE_PART_DOWN = 0, /* nothing came: the link was down */
+    WIRE_PART_DATA,     /* it is in the sum */
+    WIRE_PART_PROBE,    /* the link was up; the plan sends nothing over it */
+    WIRE_PART_SPENT,    /* withheld: the budget is spent */
+    WIRE_PART_TRUST,    /* withheld: the trust file does not allow it */
+    WIRE_PART_LATE,     /* withheld: the vector was not ready in time */
+    WIRE_PART_VECTOR,   /* withheld: there is no vector */
+    WIRE_PART_LEDGER,   /* withheld: the ledger failed */
     WIRE_PARTS,
 };
 
@@ -78,7 +76,6 @@ enum wire_code {
     WIRE_CODE_TRUST,
     WIRE_CODE_LEDGER,
     WIRE_CODE_BEHIND = 11, /* 10 is not used */
-    WIRE_CODE_REFERENCE,
     WIRE_CODES,
 };
 
@@ -133,11 +130,9 @@ struct wire_slice {
     int32_t node, nodes;
     int64_t dimension;
     double radius;
-    double reach;     /* of the data, where rounds are relative; else 0 */
-    int32_t exponent; /* the grid's step is 2^exponent */
-    int64_t grid;     /* the largest value of any message */
-    int64_t rounds;   /* that the plan was made for */
-    int64_t repeat;   /* attempts of a round, with the same payloads */
+    int32_t exponent;          /* the grid's step is 2^exponent */
+    int64_t grid;              /* the largest value of any message */
+    int64_t rounds;            /* that the plan was made for */
     uint8_t seal[WIRE_DIGEST]; /* of the plan, the same in all its slices */
     struct wire_own own;
     int32_t out_count, in_count;
@@ -146,21 +141,18 @@ struct wire_slice {
 };
 
 struct wire_open {
-    int64_t plan, round, attempt;
+    int64_t plan, round;
     int64_t ahead;
     int64_t period; /* milliseconds */
     int64_t send;   /* milliseconds */
     int64_t share;  /* milliseconds */
     int64_t uplink; /* milliseconds */
     bool early;
-    bool relative;     /* to what follows */
-    int64_t reference; /* the round of that estimate; 0: zero */
-    uint8_t reference_digest[WIRE_DIGEST]; /* of its bytes, as in REFERENCE */
 };
 
 /* Vectors stay where the message is: 8 bytes an element, little-endian. */
 struct wire_share {
-    int64_t round, attempt;
+    int64_t round;
     const uint8_t *seal; /* WIRE_DIGEST bytes, of the sender's slice */
     enum wire_part part; /* never DOWN */
     const uint8_t *values;
@@ -168,7 +160,7 @@ struct wire_share {
 };
 
 struct wire_sum {
-    int64_t round, attempt;
+    int64_t round;
     const uint8_t *digest; /* WIRE_DIGEST bytes, of the node's slice */
     const uint8_t *parts;  /* half a byte each, see wire_part() */
     size_t parts_size;
@@ -185,13 +177,6 @@ struct wire_result {
         bar; /* the expected squared error is at most about that; 0: no estimate */
     const uint8_t *estimate;
     size_t size; /* 0: the round gave no estimate */
-};
-
-/* The estimate that rounds to come are relative to. */
-struct wire_reference {
-    int64_t round;
-    const uint8_t *estimate;
-    size_t size;
 };
 
 enum { WIRE_DECODERS = 3 };
@@ -214,8 +199,6 @@ bool wire_write_slice(struct wire_bytes *bytes, const struct wire_slice *slice);
 bool wire_write_open(struct wire_bytes *bytes, const struct wire_open *open);
 bool wire_write_share(struct wire_bytes *bytes, const struct wire_share *share,
                       const int64_t *values, int64_t count);
-/* The same share, as it was written, for another attempt of its round. */
-void wire_share_again(struct wire_bytes *bytes, int64_t attempt);
 bool wire_write_sum(struct wire_bytes *bytes, const struct wire_sum *sum,
                     const int64_t *values, int64_t count);
 /* The same with values that the caller puts where this says, NULL if there is no
@@ -231,8 +214,6 @@ bool wire_write_result(struct wire_bytes *bytes,
 bool wire_write_refusal(struct wire_bytes *bytes,
                         const struct wire_refusal *refusal);
 bool wire_write_mark(struct wire_bytes *bytes, const struct wire_mark *mark);
-bool wire_write_reference(struct wire_bytes *bytes, int64_t round,
-                          const double *estimate, int64_t count);
 
 /* The type of a message, or 0 if it is none of this version. */
 int wire_type(const void *data, size_t size);
@@ -248,8 +229,6 @@ bool wire_read_result(const void *data, size_t size,
 bool wire_read_refusal(const void *data, size_t size,
                        struct wire_refusal *refusal);
 bool wire_read_mark(const void *data, size_t size, struct wire_mark *mark);
-bool wire_read_reference(const void *data, size_t size,
-                         struct wire_reference *reference);
 
 /* The same for a slice, whose arrays the caller frees; also checks every rule
  * of the page for slices. */

@@ -48,26 +48,17 @@ bool wire_read_hello(const void *data, size_t size, struct wire_hello *hello)
 bool wire_read_open(const void *data, size_t size, struct wire_open *open)
 {
     const int64_t day = 24 * 3600 * INT64_C(1000);
-    struct cursor cursor = begin(data, size, 13, WIRE_OPEN);
+    struct cursor cursor = begin(data, size, 10, WIRE_OPEN);
     struct wire_open found = {0};
-    size_t length = 0;
     found.plan = take_uint(&cursor, any);
     found.round = take_uint(&cursor, any);
-    found.attempt = take_uint(&cursor, WIRE_ATTEMPTS - 1);
     found.period = take_uint(&cursor, day);
     found.ahead = take_uint(&cursor, any);
     found.send = take_uint(&cursor, day);
     found.share = take_uint(&cursor, day);
     found.uplink = take_uint(&cursor, day);
     found.early = take_bool(&cursor);
-    found.reference = take_uint(&cursor, any);
-    const uint8_t *digest = take_bin(&cursor, &length);
-    found.relative = length == WIRE_DIGEST && !cursor.bad;
-    if (found.relative)
-        memcpy(found.reference_digest, digest, WIRE_DIGEST);
-    if (!end(&cursor) || found.reference >= found.round ||
-        (!found.relative && (length > 0 || found.reference > 0)) ||
-        found.round < 1 || found.send > found.share ||
+    if (!end(&cursor) || found.round < 1 || found.send > found.share ||
         found.share > found.uplink || (found.period == 0 && found.ahead > 0))
         return false;
     *open = found;
@@ -76,10 +67,9 @@ bool wire_read_open(const void *data, size_t size, struct wire_open *open)
 
 bool wire_read_share(const void *data, size_t size, struct wire_share *share)
 {
-    struct cursor cursor = begin(data, size, 7, WIRE_SHARE);
+    struct cursor cursor = begin(data, size, 6, WIRE_SHARE);
     struct wire_share found = {0};
     found.round = take_uint(&cursor, any);
-    found.attempt = take_uint(&cursor, WIRE_ATTEMPTS - 1);
     found.seal = take_digest(&cursor);
     found.part = (enum wire_part)take_uint(&cursor, WIRE_PARTS - 1);
     found.values = take_bin(&cursor, &found.size);
@@ -92,10 +82,9 @@ bool wire_read_share(const void *data, size_t size, struct wire_share *share)
 
 bool wire_read_sum(const void *data, size_t size, struct wire_sum *sum)
 {
-    struct cursor cursor = begin(data, size, 8, WIRE_SUM);
+    struct cursor cursor = begin(data, size, 7, WIRE_SUM);
     struct wire_sum found = {0};
     found.round = take_uint(&cursor, any);
-    found.attempt = take_uint(&cursor, WIRE_ATTEMPTS - 1);
     found.digest = take_digest(&cursor);
     found.parts = take_bin(&cursor, &found.parts_size);
     found.sent = take_bin(&cursor, &found.sent_size);
@@ -147,18 +136,5 @@ bool wire_read_mark(const void *data, size_t size, struct wire_mark *mark)
     if (!end(&cursor) || found.next <= found.session)
         return false;
     *mark = found;
-    return true;
-}
-
-bool wire_read_reference(const void *data, size_t size,
-                         struct wire_reference *reference)
-{
-    struct cursor cursor = begin(data, size, 4, WIRE_REFERENCE);
-    struct wire_reference found = {0};
-    found.round = take_uint(&cursor, any);
-    found.estimate = take_bin(&cursor, &found.size);
-    if (!end(&cursor) || found.round < 1)
-        return false;
-    *reference = found;
     return true;
 }

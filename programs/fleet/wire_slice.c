@@ -93,8 +93,7 @@ static bool is_sound(const struct wire_slice *slice)
 {
     if (slice->nodes < 1 || slice->node >= slice->nodes ||
         slice->dimension < 1 || !(slice->radius > 0) || slice->rounds < 1 ||
-        (slice->reach != 0 && !(slice->reach >= slice->radius)) ||
-        slice->repeat < 1 || slice->own.limit > slice->grid ||
+        slice->own.limit > slice->grid ||
         !is_part(slice->own.weight, slice->own.noise))
         return false;
     for (int32_t k = 0; k < slice->out_count; k++) {
@@ -118,7 +117,7 @@ static bool is_sound(const struct wire_slice *slice)
 
 bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
 {
-    struct cursor cursor = begin(data, size, WIRE_ELEMENTS, WIRE_SLICE);
+    struct cursor cursor = begin(data, size, 14, WIRE_SLICE);
     struct wire_slice found = {0};
     found.plan = take_uint(&cursor, any);
     found.node = (int32_t)take_uint(&cursor, WIRE_NODES - 1);
@@ -128,7 +127,6 @@ bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
     found.exponent = take_exponent(&cursor);
     found.grid = take_uint(&cursor, any);
     found.rounds = take_uint(&cursor, any);
-    found.repeat = take_uint(&cursor, WIRE_ATTEMPTS);
     const uint8_t *seal = take_digest(&cursor);
     if (!cursor.bad)
         memcpy(found.seal, seal, sizeof found.seal);
@@ -138,7 +136,6 @@ bool wire_read_slice(const void *data, size_t size, struct wire_slice *slice)
     found.own.limit = take_uint(&cursor, any);
     if (!cursor.bad)
         take_links(&cursor, &found);
-    found.reach = take_double(&cursor);
     if (!end(&cursor) || !is_sound(&found)) {
         wire_slice_free(&found);
         return false;

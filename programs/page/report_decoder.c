@@ -102,23 +102,9 @@ void report_decoder(const struct report *report)
         &report->played[PRICER_DECODE_CONSTANT]);
     row(out, "minimax", decoder->lower, decoder->upper,
         &report->played[PRICER_DECODE_MINIMAX]);
-    if (decoder->attempts == 1)
-        row(out, "adaptive, no guarantee", NAN, NAN,
-            &report->played[PRICER_DECODE_ADAPTIVE]);
+    row(out, "adaptive, no guarantee", NAN, NAN,
+        &report->played[PRICER_DECODE_ADAPTIVE]);
     fputs("</table></div>\n", out);
-    if (program_averages(decoder))
-        fprintf(out,
-                "<p>Errors at worst are those of the mean of %g rounds’ "
-                "estimates, for which this decoder is; what was played, and "
-                "the error bars, are single rounds, whose error may be far "
-                "above.</p>\n",
-                decoder->horizon);
-    if (decoder->attempts > 1)
-        fprintf(out,
-                "<p>All of these are errors of a round with %d attempts, which "
-                "send the same payloads and are decoded together; constant is "
-                "the mean of the attempts.</p>\n",
-                (int)decoder->attempts);
     fputs("<p class=\"soft\">±: one standard error. An error bar is what the "
           "server says of its own estimate.</p>\n</section>\n",
           out);

@@ -16,26 +16,12 @@ static void fact(FILE *out, double value, const char *words)
     fprintf(out, "</b><span>%s</span></li>\n", words);
 }
 
-/* The worst case with the decoder that the server would use, of a round or of the
- * mean of rounds that the decoder is for. */
+/* The worst case with the decoder that the server would use. */
 static double error_of(const struct report *report)
 {
     double error = report->error.mse_worst_case;
-    if (report->decoder == NULL)
-        return error;
-    return program_averages(report->decoder)
-               ? report->decoder->upper
-               : fmin(error, report->decoder->upper);
-}
-
-/* What that is the error of. */
-static void put_estimate(const struct report *report)
-{
-    if (report->decoder != NULL && program_averages(report->decoder))
-        fprintf(report->out, "The mean of %g rounds’ estimates",
-                report->decoder->horizon);
-    else
-        fputs("The estimate", report->out);
+    return report->decoder == NULL ? error
+                                   : fmin(error, report->decoder->upper);
 }
 
 static void answer_accuracy(const struct report *report)
@@ -45,10 +31,9 @@ static void answer_accuracy(const struct report *report)
     bool poor = error >= MEANING_SOMEWHAT * centre;
     fprintf(report->out,
             "<dt>Accurate enough?</dt>\n<dd%s>Verdict: %s than %s, which needs "
-            "no data: at worst %.3g %% of its error. ",
+            "no data: at worst %.3g %% of its error. The estimate",
             poor ? " class=\"warn\"" : "", meaning_verdict(error / centre),
             zero, 100 * error / centre);
-    put_estimate(report);
     fprintf(report->out,
             " has a root mean squared error of at most %.3g, %.3g %% of R, "
             "whatever the data; %s has %.3g.%s",

@@ -34,7 +34,6 @@ from .releasing import Release
 from .rounds import ForwardRounds, Played, Rounds, Stream
 from .simulation import (Outcome, Simulation, read_vectors, simulate,
                          write_npy)
-from .stacking import Repeated, Stack
 from .study import Study, new_study, open_study
 
 __version__ = version
@@ -45,8 +44,8 @@ __all__ = [
     "GoneFault", "InfeasibleFault", "LINK", "LateFault", "MemoryFault",
     "NODE", "Network", "NoEstimateFault", "NodeFault", "NodePlan",
     "Outcome", "PaperBound", "Participant", "Plan", "Played", "Receiver",
-    "RefusedFault", "Release", "Repeated", "Result", "Round", "Rounds", "Scenario",
-    "Settings", "Simulation", "SolveInfo", "SpentFault", "Stack",
+    "RefusedFault", "Release", "Result", "Round", "Rounds", "Scenario",
+    "Settings", "Simulation", "SolveInfo", "SpentFault",
     "Statements", "StoppedFault", "Stream", "Study", "TimeoutFault",
     "ValueFault", "Walk", "baseline", "calibrate", "decode", "delta_gaussian",
     "descend", "erdos_renyi", "ffi", "find_word", "genie", "lib",

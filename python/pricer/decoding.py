@@ -28,18 +28,17 @@ class Decoder:
 
     @classmethod
     def fit(cls, plan: Plan, *, rank: int = 0, patterns: int = 0,
-            horizon: Optional[float] = None, spread: float = 0.0,
+            unbiased: Optional[bool] = None, spread: float = 0.0,
             blind: bool = False, seed: Optional[int] = None, threads: int = 0,
             progress: Progress = None) -> "Decoder":
         """Fit the decoder of a plan; keywords as in struct
-        pricer_decoder_settings. The horizon is the plan's own if it has one; for
-        unbiased plans it is infinite: their results are there to be averaged."""
-        if horizon is None:
+        pricer_decoder_settings. That of an unbiased plan is unbiased unless it is
+        asked for otherwise: such results are there to be averaged."""
+        if unbiased is None:
             unbiased = plan.settings.bias == "unbiased"
-            horizon = plan.settings.horizon or (np.inf if unbiased else 1.0)
         watch = Watch(progress)
         asked = struct("decoder_settings", {
-            "rank": rank, "patterns": patterns, "horizon": horizon,
+            "rank": rank, "patterns": patterns, "unbiased": unbiased,
             "spread": spread, "blind": blind,
             "seed": plan.network.seed if seed is None else seed,
             "threads": threads, "watch": watch.pointer})
@@ -50,18 +49,15 @@ class Decoder:
     @classmethod
     def from_arrays(cls, plan: Plan, own: ArrayLike, shared: ArrayLike,
                     target: ArrayLike, cap: ArrayLike,
-                    blend: float = 1.0, horizon: float = 1.0,
-                    attempts: int = 1) -> "Decoder":
-        """A decoder that comes from elsewhere; of several attempts, for
-        pricer.Stack."""
+                    blend: float = 1.0, unbiased: bool = False) -> "Decoder":
+        """A decoder that comes from elsewhere."""
         nodes, width = plan.network.nodes, np.shape(shared)[-1:]
         arrays = {
             "own": shaped(own, "f8", (nodes,), "own"),
             "shared": shaped(shared, "f8", (nodes, *width), "shared"),
             "target": shaped(target, "f8", (nodes,), "target"),
             "cap": shaped(cap, "f8", (nodes,), "cap")}
-        return cls._fill(plan, arrays, {"blend": blend, "horizon": horizon,
-                                        "attempts": attempts})
+        return cls._fill(plan, arrays, {"blend": blend, "unbiased": unbiased})
 
     @classmethod
     def _fill(cls, plan: Plan, arrays: Mapping[str, np.ndarray],
@@ -89,7 +85,7 @@ class Decoder:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        if name in ("nodes", "rank", "attempts", "blind", "blend", "horizon", "constant",
+        if name in ("nodes", "rank", "blind", "unbiased", "blend", "constant",
                     "lower", "reached", "upper", "lower_stderr",
                     "upper_stderr", "patterns", "exact"):
             return getattr(self._c, name)
@@ -108,8 +104,7 @@ class Decoder:
 def usual_decoder(plan: Plan) -> Optional[Decoder]:
     """The decoder that a plan has if nothing is said about it, as the command
     line decides; None where every sum counts alike."""
-    if (plan.settings.repeat > 1
-            or plan.network.nodes > lib.PRICER_DECODER_NODES):
+    if plan.network.nodes > lib.PRICER_DECODER_NODES:
         return None
     try:
         return Decoder.fit(plan)

@@ -144,9 +144,9 @@ class ForwardPlan:
                 f"{self.mse_worst_case:.6g}>")
 
 
-_SUM_SETTINGS = ("bias", "lambda_", "calibration", "horizon", "tolerance",
+_SUM_SETTINGS = ("bias", "lambda_", "calibration", "tolerance",
                  "iterations")
-FORWARD_SETTINGS = ("hops", "release")
+FORWARD_SETTINGS = ("hops", "release", "repeat")
 
 
 def is_forward(network: Network) -> bool:

@@ -23,13 +23,12 @@ class Settings:
 
     bias is "worst-case", "unbiased", "l1" or "l2" (the last two with lambda_),
     calibration "analytic" or "classic". eps and delta of every link are spent
-    over `rounds` rounds, every packet counted as heard. A round has `repeat`
-    attempts that send the same payloads. `horizon`, for decoders, is how many
-    rounds' results users average.
+    over `rounds` rounds, every packet counted as heard.
 
-    Plans of `scheme: forward` have rounds, repeat, threads, and: hops, the most
-    relays that a release goes over (None: the fewest with an error within 1 % of
-    16 hops), and release, "best", "sphere" or "gaussian".
+    Plans of `scheme: forward` have rounds, threads, and: repeat, the attempts of a
+    round that pass the same releases on, hops, the most relays that a release goes
+    over (None: the fewest with an error within 1 % of 16 hops), and release,
+    "best", "sphere" or "gaussian".
     """
 
     bias: str = "worst-case"
@@ -37,7 +36,6 @@ class Settings:
     calibration: str = "analytic"
     rounds: int = 1
     repeat: int = 1
-    horizon: float = 0.0
     tolerance: float = 0.0
     iterations: int = 0
     threads: int = 0
@@ -54,8 +52,6 @@ class Settings:
             "lambda": self.lambda_,
             "calibration": find_word("calibration", self.calibration),
             "rounds": self.rounds,
-            "repeat": self.repeat,
-            "horizon": self.horizon,
             "tolerance": self.tolerance,
             "iterations": self.iterations,
             "threads": self.threads,
@@ -72,15 +68,16 @@ class Settings:
 
     def _with_forward(self, made: Any) -> "Settings":
         """The same with what a scenario asks of a plan of forwarding."""
-        return self.replace(hops=None if made.hops < 0 else made.hops,
+        return self.replace(repeat=max(made.repeat, 1),
+                            hops=None if made.hops < 0 else made.hops,
                             release=word("release", made.release))
 
     @classmethod
     def _read(cls, made: Any) -> "Settings":
         return cls(word("bias", made.bias), getattr(made, "lambda"),
                    word("calibration", made.calibration),
-                   max(made.rounds, 1), max(made.repeat, 1), made.horizon,
-                   made.tolerance, made.iterations, made.threads)
+                   rounds=max(made.rounds, 1), tolerance=made.tolerance,
+                   iterations=made.iterations, threads=made.threads)
 
 
 class Network:

@@ -188,8 +188,7 @@ class Plan:
         """How the server weighs the sums that arrive unless something else is
         asked for: the minimax decoder that `pricer plan` fits, here when it is
         first needed. None, every sum counts alike, for networks of more than
-        300 nodes, plans that no decoder can be fitted to, and rounds of several
-        attempts (pricer.Stack has theirs). May be set to another, or None."""
+        300 nodes and plans that no decoder can be fitted to. May be set to another, or None."""
         if self._decoder is False:
             from .decoding import usual_decoder
 

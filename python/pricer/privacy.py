@@ -107,7 +107,7 @@ def _check_question(plan: Plan, observer: Optional[str], protect: str,
     return team
 
 
-_ASKED_OF_SUMS = {"repeat": None, "eavesdropper": "radio", "members": (),
+_ASKED_OF_SUMS = {"eavesdropper": "radio", "members": (),
                   "with_server": False, "with_reader": False, "relays": "sums",
                   "decodes": None}
 
@@ -143,7 +143,6 @@ def _account_forward(plan: ForwardPlan, delta: float, rounds: Optional[int],
 
 def privacy(plan: Union[Plan, ForwardPlan], observer: Optional[str] = None, protect: str = "data", *,
             delta: float = 0.0, rounds: Optional[int] = None,
-            repeat: Optional[int] = None,
             eavesdropper: str = "radio", members: Iterable[int] = (),
             with_server: bool = False, with_reader: bool = False,
             relays: str = "sums", decodes: Optional[bool] = None,
@@ -158,8 +157,7 @@ def privacy(plan: Union[Plan, ForwardPlan], observer: Optional[str] = None, prot
     number is the server's; without, it is their sum, and noise in sums without
     a node's data counts; by default it is as the plan has a decoder or has not.
     protect is "data" or, of a relay, "identity". delta 0 is each
-    statement's own. rounds, and attempts of a round with the same payloads
-    (repeat), are those of the plan if not given. The eavesdropper
+    statement's own. rounds are those of the plan if not given. The eavesdropper
     is "radio" (every packet is heard, as budgets count) or "receiver" (what is
     lost is lost). Of a plan of forwarding the observer is "everyone", there is one
     statement a node, and only delta and rounds are asked for.
@@ -173,8 +171,7 @@ def privacy(plan: Union[Plan, ForwardPlan], observer: Optional[str] = None, prot
                            eavesdropper)
     if decodes is None:  # nobody else looks at the estimate
         decodes = not (observer == "reader" or with_reader) or (
-            plan.settings.repeat > 1 or plan._decodes
-            or plan.decoder is not None)
+            plan._decodes or plan.decoder is not None)
     watch = Watch(progress)
     held = address(team, "int32_t[]")
     question = ffi.new("struct pricer_question *", {
@@ -183,7 +180,6 @@ def privacy(plan: Union[Plan, ForwardPlan], observer: Optional[str] = None, prot
         "eavesdropper": find_word("eavesdropper", eavesdropper),
         "delta": delta,
         "rounds": plan.settings.rounds if rounds is None else rounds,
-        "repeat": plan.settings.repeat if repeat is None else repeat,
         "members": held if team.size else ffi.NULL, "member_count": team.size,
         "with_server": with_server, "with_reader": with_reader,
         "relays": find_word("relays", relays),

@@ -129,9 +129,6 @@ class Asked:
     def __init__(self, plan: Plan, watch: Watch, trials: int,
                  seed: Optional[int], data: Any,
                  decoder: Union[None, str, Decoder], threads: int) -> None:
-        if plan.settings.repeat > 1:
-            raise ValueFault(f"rounds of this plan have {plan.settings.repeat} "
-                             "attempts: pricer.Stack(plan) plays them")
         chosen = choose_decoder(plan, decoder)
         how = decoder if isinstance(decoder, str) else (
             "constant" if chosen is None else "minimax")

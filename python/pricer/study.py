@@ -13,7 +13,6 @@ from .decoding import Decoder, choose_decoder
 from .forwarding import ForwardPlan
 from .network import Network, Scenario, Settings
 from .planning import Plan
-from .stacking import Stack
 
 try:
     import pandas
@@ -108,15 +107,11 @@ class Study:
         plan = ffi.new("struct pricer_plan **")
         record = ffi.new("struct pricer_plan_record *")
         call(lib.pricer_study_plan, self._c, number, network, plan, record)
-        # attempts and horizon are the scenario's, as for the command line
-        asked = self.settings
-        settings = Settings._read(record.settings).replace(
-            repeat=asked.repeat, horizon=asked.horizon)
+        settings = Settings._read(record.settings)
         found = Plan(plan[0], Network(network[0], settings, self.seed),
                      settings)
         found.number = record.id
-        stored = self.decoder(found)
-        found.decoder = stored if stored and stored.attempts == 1 else None
+        found.decoder = self.decoder(found)
         return found
 
     def _forward_plan(self, number: int) -> ForwardPlan:
@@ -141,14 +136,10 @@ class Study:
     def add_plan(self, plan: Union[Plan, ForwardPlan],
                  decoder: Union[None, str, Decoder] = None) -> int:
         """Store a plan for the study's network; its number. decoder is stored
-        with it: None is the plan's own, or that of all attempts of a round,
-        "constant" is none."""
+        with it: None is the plan's own, "constant" is none."""
         if isinstance(plan, ForwardPlan):
             return self._add_forward_plan(plan)
-        if decoder is None and plan.settings.repeat > 1:
-            decoder = _stack_decoder(plan)
-        else:
-            decoder = choose_decoder(plan, decoder)
+        decoder = choose_decoder(plan, decoder)
         error, bound, gap = plan.error, np.nan, np.nan
         if plan.info:
             bound, gap = max(plan.info.bound, 0), max(plan.info.gap, 0)
@@ -219,16 +210,6 @@ class Study:
         table = {title: np.array([row[k] for row in rows])
                  for k, title in enumerate(names)}
         return pandas.DataFrame(table) if pandas else table
-
-
-def _stack_decoder(plan: Plan) -> Optional[Decoder]:
-    """The decoder of all attempts together, None where there is none."""
-    try:
-        return Stack(plan).decoder
-    except (MemoryFault, StoppedFault):
-        raise
-    except Fault:
-        return None
 
 
 def _value(cell: Any) -> Any:

@@ -84,8 +84,6 @@ def new_study(program, folder, name, scenario, *planning):
 
 
 def clique(eps):
-    if eps == "1, repeat":
-        return clique(1) + "repeat: 4\n"
     return ("dimension: 4\n"
             "network: {generator: erdos-renyi, nodes: 4, p: 0.8, uplink: 0.7, "
             "reciprocity: 1}\n"
@@ -138,13 +136,6 @@ MUTANTS = [
      "calibrate/calibrate.c", "if (calibration == PRICER_CALIBRATION_CLASSIC) {",
      "if (calibration != PRICER_CALIBRATION_CLASSIC) {",
      50, ["--observer", "link"]),
-    ("noise drawn anew in each attempt under one charge, at a link",
-     "round/round.c", "PRICER_PURPOSE_NOISE, round, from, to);",
-     "PRICER_PURPOSE_NOISE, 64 * round + attempt, from, to);",
-     "1, repeat", ["--observer", "link", "--trials", "20000"]),
-    ("the server's account of rounds that repeat without the links",
-     "account/repeat.c", "if (!seen && !server)", "if (!seen)",
-     "1, repeat", ["--observer", "server", "--trials", "20000"]),
 ]
 
 # Releases that are forwarded: audits of a plan that the true program made.
@@ -224,7 +215,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_forward(folder)
 with tempfile.TemporaryDirectory() as folder:
     studies = {eps: new_study(true, folder, f"true{eps}", clique(eps))
-               for eps in (1, 50, "1, repeat")}
+               for eps in (1, 50)}
     programs = {}
     for name, source, line, instead, eps, arguments in MUTANTS:
         key = (source, instead)

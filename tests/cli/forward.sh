@@ -163,7 +163,7 @@ refuse "bad.yaml:3: trust.eps belongs to 'scheme: sum'" 'trust: {eps: 1, everyon
 refuse "bad.yaml:3: trust.server.eps belongs to 'scheme: sum'" \
     'trust: {server: {eps: 1}, everyone: {eps: 4}}'
 refuse "bad.yaml:4: objective.bias belongs to 'scheme: sum'" "$everyone" 'objective: {bias: l2}'
-refuse "bad.yaml:4: horizon belongs to 'scheme: sum'" "$everyone" 'horizon: 3'
+refuse "bad.yaml:4: there is no key horizon" "$everyone" 'horizon: 3'
 refuse "bad.yaml:4: diameter does not work with 'scheme: forward' yet" "$everyone" \
     'diameter: 1'
 refuse "bad.yaml:3: hops belongs to 'scheme: forward'" 'hops: 2' 'trust: {eps: 1}'

@@ -174,9 +174,9 @@ expect 0 "1 of them not ok" "$pricer" sweep "$paper" --set objective.bias=unbias
 grep -q 'reach the server' none/sweep.csv || fail "the table does not say why: $(cat none/sweep.csv)"
 
 # A key whose values all give the same is named.
-expect 0 "horizon has no effect" "$pricer" sweep "$paper" --vary horizon=1,2 \
+expect 0 "trust.ring.delta has no effect" "$pricer" sweep "$paper" --vary trust.ring.delta=1e-3,.001 \
     --vary network.p=0.1,0.5 --trials 1000 --to idle
-expect 0 '"horizon"' "$pricer" sweep "$paper" --vary horizon=1,2 \
+expect 0 '"trust.ring.delta"' "$pricer" sweep "$paper" --vary trust.ring.delta=1e-3,.001 \
     --vary network.p=0.1,0.5 --trials 1000 --to idle --json
 "$pricer" sweep "$paper" --vary rounds=1,4 --trials 1000 --to busy 2>&1 |
     grep -q 'no effect' && fail "a key with an effect was named"

@@ -150,7 +150,7 @@ class Glutton:
         self.node = persist(self.fleet.addresses[0], self.fleet.key(self.i),
                             others)
         for number in range(10 ** 6, 10 ** 6 + 3):
-            self.node.send(msgpack.packb([2, SHARE, number, 0, self.slice[11], 1,
+            self.node.send(msgpack.packb([2, SHARE, number, self.slice[10], 1,
                                           bytes(8 * D)]))
         self.node.output += self.unfinished(LARGEST)
 

@@ -48,10 +48,10 @@ def test_rounds():
                           f'1,{EPS},{DELTA},none\n')
         server.until('HELLO', lambda: server.hello is not None)
         server.plan = 1
-        old = server.send(SLICE, 1, 0, 2, D, 1.0, -30, 2 ** 50, ROUNDS, 1, True,
+        old = server.send(SLICE, 1, 0, 2, D, 1.0, -30, 2 ** 50, ROUNDS, True,
                           bytes([1] * 16), [0.0, 0.0, 0],
                           [[1, server.peer_key, server.address(1), .5, NOISE,
-                            1e-9, b'']], [], 0.0)
+                            1e-9, b'']], [])
         server.hello = None
         server.until('HELLO', lambda: server.hello is not None)
         expect(server.hello[0] != old, 'the slice with a probability is taken')

@@ -79,7 +79,7 @@ class Fleet:
     def __init__(self, build, nodes=4, dimension=16, p=.5, uplink=None, seed=7,
                  reciprocity=1, weight=.4, noise=.1, own=.6, own_noise=.1,
                  host=lambda i: '127.0.0.1', topology=None, keys='',
-                 data_given=None, repeat=1):
+                 data_given=None):
         self.build = build
         self.nodes = nodes
         self.dimension = dimension
@@ -94,10 +94,8 @@ class Fleet:
                              for j in range(nodes) if i != j]
         self.write('links.csv', 'from,to,p,eps,delta\n' + ''.join(
             f'{i},{j},{p},50,1e-3\n' for i, j in pairs))
-        self.repeat = repeat
         self.write('s.yaml', f'dimension: {dimension}\nradius: 1\nseed: {seed}\n'
                    f'{keys}'
-                   f'repeat: {repeat}\n'
                    'network: {files: {nodes: nodes.csv, links: links.csv}, '
                    f'reciprocity: {reciprocity}}}\n')
         self.run('pricer', 'new', self.study, self.path('s.yaml'))

@@ -18,7 +18,7 @@ N, D = 3, 8
 FLOOD = 12000       # messages of a kind
 BATCH = 1000        # at once; five times a second, which is below the quota
 LARGEST = 20000     # bytes of a log: 20 lines of every kind that is provoked
-OUT = -3            # where a slice has its out-links
+OUT = -2            # where a slice has its out-links
 HOSTILE = 2
 
 

@@ -35,7 +35,6 @@ static void make(struct fixture *made)
     made->server.past.tally.uplink = made->uplink;
     made->server.past.tally.link = made->link;
     made->server.past.tally.contributed = made->contributed;
-    made->server.attempts = 1;
     made->from[1] = made->to[0] = 1;
     assert_true(server_history_make(&made->server));
 }

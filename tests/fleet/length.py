@@ -44,10 +44,10 @@ class Liar:
             message = msgpack.unpackb(frame)
             if message[1] == SLICE:
                 self.digest = hashlib.blake2b(frame, digest_size=16).digest()
-                self.step_size, self.limit = 2.0 ** message[7], message[12][2]
-                self.links, self.greeted = len(message[14]), 0
+                self.step_size, self.limit = 2.0 ** message[7], message[11][2]
+                self.links, self.greeted = len(message[13]), 0
                 # It gives nobody a share, and says so.
-                sent = len(message[13])
+                sent = len(message[12])
                 self.sent = bytes([0x66] * (sent // 2) + [6] * (sent % 2))
             elif message[1] == OPEN:
                 self.lie(message[3])
@@ -61,7 +61,7 @@ class Liar:
         values = np.full(D, round(length / math.sqrt(D)), '<i8')
         expect(values[0] <= self.limit, 'beyond the limit of an element')
         parts = bytes([1]) + bytes((self.links + 2) // 2 - 1)
-        self.channel.send(msgpack.packb([2, SUM, number, 0, self.digest, parts,
+        self.channel.send(msgpack.packb([2, SUM, number, self.digest, parts,
                                          self.sent, values.tobytes()]))
         self.said[number] = factor
 

@@ -33,14 +33,14 @@ def lie():
     class Liar(Node):
         def send(self, link, *elements):
             if elements[0] == SUM:
-                _, number, attempt, digest, _, sent, _ = elements
+                _, number, digest, _, sent, _ = elements
                 mask, sign = number // 2 % MASKS, 1 - 2 * (number % 2)
                 parts = [DATA if mask >> k & 1 else DOWN if k else SPENT
                          for k in range(N)]
                 most = int(longest(mask) / math.sqrt(D) / self.slice['step'])
                 packed = bytes(parts[k] | parts[k + 1] << 4
                                for k in range(0, N, 2))
-                elements = (SUM, number, attempt, digest, packed, sent,
+                elements = (SUM, number, digest, packed, sent,
                             np.full(D, sign * most, '<i8').tobytes())
             super().send(link, *elements)
 

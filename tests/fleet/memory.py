@@ -153,7 +153,7 @@ def lie():
         def send(self, link, *elements):
             if elements[0] == SUM:
                 elements = list(elements)
-                elements[4] = halves([DATA] * N)
+                elements[3] = halves([DATA] * N)
             super().send(link, *elements)
 
     number, key, server, server_key, listen, data = sys.argv[2:8]

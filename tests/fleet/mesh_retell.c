@@ -37,8 +37,8 @@ static enum pricer_status take_plan(struct retelling *tale, int64_t id,
     tale->plan = NULL;
     tale->plan_id = id;
     tale->plans++;
-    enum pricer_status status = pricer_study_forward_plan(
-        tale->study, id, &tale->plan, &record, fault);
+    enum pricer_status status =
+        pricer_study_forward_plan(tale->study, id, &tale->plan, &record, fault);
     return status != PRICER_OK
                ? status
                : pricer_forward_receiver_new(tale->network, tale->plan,
@@ -51,9 +51,9 @@ static enum pricer_status add_payload(struct retelling *tale, int64_t round,
     struct pricer_forward_sender *sender = NULL;
     struct pricer_random random;
     const struct pricer_forward_node *one = &tale->plan->node[node];
-    enum pricer_status status = pricer_forward_sender_new(
-        one, tale->network->node_radius[node], tale->network->dimension,
-        &sender, fault);
+    enum pricer_status status =
+        pricer_forward_sender_new(one, tale->network->node_radius[node],
+                                  tale->network->dimension, &sender, fault);
     if (status != PRICER_OK)
         return status;
     pricer_matrix_row(tale->data, node, tale->vector);
@@ -85,8 +85,7 @@ static enum pricer_status retell(struct retelling *tale, sqlite3_stmt *round,
     sqlite3_reset(nodes);
     sqlite3_bind_int64(nodes, 1, number);
     while (status == PRICER_OK && sqlite3_step(nodes) == SQLITE_ROW)
-        status =
-            add_payload(tale, number, sqlite3_column_int(nodes, 0), fault);
+        status = add_payload(tale, number, sqlite3_column_int(nodes, 0), fault);
     *same = sqlite3_column_type(round, 2) == SQLITE_NULL
                 ? tale->payloads == before
                 : (size_t)sqlite3_column_bytes(round, 2) == size &&

@@ -33,7 +33,7 @@ class Server:
         self.router.admit([node_key])
         self.relay.admit([node_key])
         self.channel, self.hello, self.refusals = None, None, []
-        # By round and attempt: the part that came and that the node says it
+        # By round: the part that came and that the node says it
         # sent, its values, and the node's own part.
         self.shares, self.sent, self.values, self.sums = {}, {}, {}, {}
 
@@ -73,15 +73,15 @@ class Server:
                 expect(len(elements) == 3, f'a refusal says {elements}')
                 self.refusals.append(tuple(elements))
             elif kind == SUM:
-                expect(elements[2] == self.hello[0], 'a sum of another slice')
-                self.sums[elements[0], elements[1]] = elements[3][0] & 15
-                self.sent[elements[0], elements[1]] = elements[4][0] & 15
+                expect(elements[1] == self.hello[0], 'a sum of another slice')
+                self.sums[elements[0]] = elements[2][0] & 15
+                self.sent[elements[0]] = elements[3][0] & 15
         for _, frame in self.relay.step():
-            _, _, number, attempt, seal, part, values = msgpack.unpackb(frame)
+            _, _, number, seal, part, values = msgpack.unpackb(frame)
             expect(seal == bytes([self.plan] * 16), 'a share of another plan')
             expect(len(values) == (8 * D if part == DATA else 0), 'values')
-            self.shares[number, attempt] = part
-            self.values[number, attempt] = values
+            self.shares[number] = part
+            self.values[number] = values
 
     def until(self, what, condition, timeout=20):
         end = time.monotonic() + timeout
@@ -92,28 +92,25 @@ class Server:
                        self.log.read())
             self.step()
 
-    def slice(self, plan, rounds, noise, repeat=1, radius=1.0,
-              reach=0.0):
+    def slice(self, plan, rounds, noise, radius=1.0):
         self.plan = plan
         self.until('HELLO', lambda: self.hello is not None)
         out = [[1, self.peer_key, self.address(1), .5, noise, b'']]
         digest = self.send(SLICE, plan, 0, 2, D, radius, -30, 2 ** 50, rounds,
-                           repeat, bytes([plan] * 16), [0.0, 0.0, 0],
-                           out, [], reach)
+                           bytes([plan] * 16), [0.0, 0.0, 0], out, [])
         self.until('the slice', lambda: self.hello[0] == digest)
         return self.hello
 
-    def open(self, plan, number, attempt=0, reference=0, digest=b''):
-        self.send(OPEN, plan, number, attempt, 0, 0, 0, 2000, 3000, True,
-                  reference, digest)
+    def open(self, plan, number):
+        self.send(OPEN, plan, number, 0, 0, 0, 2000, 3000, True)
 
-    def run_round(self, plan, number, attempt=0, *reference):
+    def run_round(self, plan, number):
         """The part that the relay was sent."""
-        self.open(plan, number, attempt, *reference)
-        self.until(f'round {number}', lambda: (number, attempt) in self.shares
-                   and (number, attempt) in self.sums)
-        part = self.shares[number, attempt]
-        expect(self.sent[number, attempt] == part, 'it says what it did not send')
+        self.open(plan, number)
+        self.until(f'round {number}', lambda: number in self.shares
+                   and number in self.sums)
+        part = self.shares[number]
+        expect(self.sent[number] == part, 'it says what it did not send')
         return part
 
     def stop(self):

@@ -65,13 +65,11 @@ void pest_write_vector(unsigned *seed, const struct lesson *lesson,
         wire_part_set(sent, k, WIRE_PART_VECTOR);
     const struct wire_share share = {
         .round = round,
-        .attempt = pest_roll(seed, 8) ? 0 : 1,
         .seal = lesson->seal,
         .part = WIRE_PART_DATA,
     };
     const struct wire_sum message = {
         .round = round,
-        .attempt = share.attempt,
         .digest = lesson->digest,
         .parts = parts,
         .parts_size = wire_parts_size(lesson->in_count) % sizeof parts,

@@ -75,7 +75,7 @@ class Node:
         self.listen = listen
         self.server = Link(server, path, server_key)
         self.slice, self.digest, self.announced = None, b'', False
-        self.round, self.last, self.state = (0, 0), 0, 'idle'
+        self.round, self.last, self.state = 0, 0, 'idle'
         self.session = 0
         self.later = {}
         self.inbox, self.admitted = None, {}
@@ -93,9 +93,9 @@ class Node:
                   self.last, False, NO_END, NO_END, [], self.session)
 
     def take_slice(self, frame, elements):
-        (plan, node, nodes, dimension, radius, exponent, grid, rounds, repeat,
-         seal, own, out, into, reach) = elements
-        if node != self.number or reach != 0:   # knows no relative rounds
+        (plan, node, nodes, dimension, radius, exponent, grid, rounds, seal,
+         own, out, into) = elements
+        if node != self.number:
             self.send(self.server, REFUSAL, 0, 1, self.number)
             return
         for peer in self.peers.values():
@@ -124,24 +124,22 @@ class Node:
                 scale=deviation, size=s['d'])).astype('<i8')
         return values
 
-    def take_open(self, plan, number, attempt, period, ahead, send, share,
-                  uplink, early, reference, reference_digest):
+    def take_open(self, plan, number, period, ahead, send, share, uplink,
+                  early):
         if not self.slice or plan != self.slice['plan'] or \
-                (number, attempt) <= self.round:
+                number <= self.round:
             return
         now = time.monotonic()
-        self.round, again = (number, attempt), number == self.last
-        self.last = number
+        self.round = self.last = number
         self.share_at = now + share / 1000
         self.send_at = now if early else now + send / 1000
         self.early, self.state = early, 'hold'
         self.heard = set()
         self.parts = [DOWN] * (1 + len(self.slice['into']))
         weight, noise = self.slice['own'][:2]
-        if not again:
-            self.messages = {to: self.part(w, s) if w or s else None
-                             for to, _, _, w, s, *_ in self.slice['out']}
-            self.own = self.part(weight, noise)
+        self.messages = {to: self.part(w, s) if w or s else None
+                         for to, _, _, w, s, *_ in self.slice['out']}
+        self.own = self.part(weight, noise)
         self.parts[0] = DATA if weight or noise else PROBE
         self.sum = self.own
         for k in list(self.later):
@@ -164,7 +162,7 @@ class Node:
 
     def take_share(self, sender, frame):
         try:
-            version, kind, number, attempt, seal, part, values = \
+            version, kind, number, seal, part, values = \
                 msgpack.unpackb(frame)
         except ValueError:
             return
@@ -177,9 +175,9 @@ class Node:
                 part == (PROBE if limit else DATA):
             return
         values = np.frombuffer(values, '<i8')
-        if (number, attempt) > self.round:
-            self.later[sender] = ((number, attempt), part, values)
-        elif (number, attempt) == self.round and self.state != 'idle' and \
+        if number > self.round:
+            self.later[sender] = (number, part, values)
+        elif number == self.round and self.state != 'idle' and \
                 time.monotonic() < self.share_at:
             self.add(sender, part, values)
 
@@ -188,7 +186,7 @@ class Node:
         if self.state == 'hold' and now >= self.send_at:
             for to, values in self.messages.items():
                 part = PROBE if values is None else DATA
-                self.send(self.peers[to], SHARE, *self.round,
+                self.send(self.peers[to], SHARE, self.round,
                           self.slice['seal'], part,
                           b'' if values is None else values.tobytes())
             self.state = 'sharing'
@@ -197,7 +195,7 @@ class Node:
         if self.state == 'sharing' and (full or now >= self.share_at):
             sent = [PROBE if values is None else DATA
                     for values in self.messages.values()]
-            self.send(self.server, SUM, *self.round, self.digest,
+            self.send(self.server, SUM, self.round, self.digest,
                       halves(self.parts), halves(sent),
                       self.sum.astype('<i8').tobytes())
             self.state = 'idle'

@@ -2,9 +2,8 @@
  * Compare the rounds that a fleet stored in a study with the faithful
  * simulator, bit for bit: fleet_replay STUDY DATA.npy SEED ROUNDS [DECODER].
  * Round r is trial r - 1; the study must hold exactly ROUNDS of them, decoded
- * by the plan's decoder where one is named, with the same bars. Where rounds are
- * relative to the last estimate, or releases are forwarded, they are the first
- * walk's; where they repeat, the attempts of one are played together.
+ * by the plan's decoder where one is named, with the same bars. Where releases
+ * are forwarded, they are the first walk's.
  */
 #include "pricer_decode.h"
 #include "pricer_forward.h"
@@ -29,11 +28,6 @@ struct replay {
     struct pri_data data;
     struct pri_job job;
     struct pri_faithful *faithful;
-    int32_t attempts;
-    struct pri_attempts *stack; /* NULL: rounds of one attempt */
-    struct pricer_stack *decoding;
-    bool *uplink, *link;
-    double *coefficient;
     struct pri_tally tally;
     int64_t *sum;
     double *mean, *estimate, bar;
@@ -73,10 +67,6 @@ static enum pricer_status load(struct replay *replay, const char *study,
     if (status == PRICER_OK && replay->decode != PRICER_DECODE_CONSTANT)
         status = pricer_study_decoder(replay->study, 1, replay->network,
                                       &replay->decoder, fault);
-    struct pricer_settings scenario = {0};
-    if (status == PRICER_OK)
-        status = pricer_study_settings(replay->study, &scenario, NULL, fault);
-    replay->attempts = scenario.repeat > 1 ? (int32_t)scenario.repeat : 1;
     if (status == PRICER_OK)
         status = pricer_matrix_read(data, &replay->given, fault);
     settings.given = replay->given;
@@ -101,7 +91,7 @@ static enum pricer_status load(struct replay *replay, const char *study,
 
 static enum pricer_status make_room(struct replay *replay)
 {
-    int64_t d = replay->network->dimension, k = replay->attempts;
+    int64_t d = replay->network->dimension;
     replay->tally = (struct pri_tally){
         .uplink = pri_alloc(replay->network->nodes, sizeof(uint32_t)),
         .link = pri_alloc(replay->network->links, sizeof(uint32_t)),
@@ -112,43 +102,7 @@ static enum pricer_status make_room(struct replay *replay)
     replay->mean = pri_alloc(d, sizeof *replay->mean);
     replay->estimate = pri_alloc(d, sizeof *replay->estimate);
     replay->job.mean = replay->mean;
-    if (k == 1)
-        return pri_faithful_new(&replay->job, &replay->faithful);
-    replay->uplink = pri_alloc(k * replay->network->nodes, sizeof(bool));
-    replay->link = pri_alloc(k * replay->network->links, sizeof(bool));
-    replay->coefficient = pri_alloc(k * replay->network->nodes, sizeof(double));
-    enum pricer_status status = pri_attempts_new(
-        replay->network, replay->plan, &replay->data, replay->job.seed,
-        replay->attempts, &replay->stack, NULL);
-    if (status == PRICER_OK && replay->decoder != NULL)
-        status =
-            pricer_stack_new(replay->network, replay->plan, replay->decoder,
-                             replay->attempts, &replay->decoding, NULL);
-    return status;
-}
-
-/* The same of all attempts of a round. */
-static enum pricer_status play_attempts(struct replay *replay, int64_t trial,
-                                        struct pricer_fault *fault)
-{
-    struct pricer_decoded decoded = {.bar = NAN};
-    size_t size = (size_t)replay->network->dimension * sizeof(double);
-    const double *estimate;
-    pri_attempts_draw(replay->network, replay->job.seed, replay->attempts,
-                      trial, replay->uplink, replay->link);
-    enum pricer_status status = pri_attempts_play(
-        replay->stack, trial, replay->uplink, replay->link, fault);
-    if (replay->decoding != NULL) {
-        pricer_stack_decode(replay->decoding, replay->uplink, replay->link,
-                            replay->coefficient, &decoded);
-        estimate = pri_attempts_combine(replay->stack, replay->uplink,
-                                        replay->coefficient);
-    } else {
-        estimate = pri_attempts_mean(replay->stack);
-    }
-    replay->bar = decoded.bar;
-    memcpy(replay->estimate, estimate, size);
-    return status;
+    return pri_faithful_new(&replay->job, &replay->faithful);
 }
 
 /* What the simulator estimates in one trial, from its sums. */
@@ -157,8 +111,6 @@ static enum pricer_status play(struct replay *replay, int64_t trial,
 {
     int64_t d = replay->network->dimension;
     double errors[2 * PRI_ROUNDS];
-    if (replay->stack != NULL)
-        return play_attempts(replay, trial, fault);
     memset(replay->tally.total, 0, (size_t)d * sizeof *replay->tally.total);
     enum pricer_status status = pri_faithful_play(
         replay->faithful, trial, 1, &replay->tally, errors, fault);
@@ -178,8 +130,7 @@ static enum pricer_status play(struct replay *replay, int64_t trial,
 static bool is_empty(const struct replay *replay)
 {
     for (int64_t k = 0; k < replay->network->dimension; k++)
-        if (replay->stack != NULL ? replay->estimate[k] != 0
-                                  : replay->sum[k] != 0)
+        if (replay->sum[k] != 0)
             return false;
     return true;
 }
@@ -244,7 +195,7 @@ static int compare_walk(struct replay *replay, const struct pricer_walk *walk)
     return same && t == walk->rounds ? 0 : 1;
 }
 
-/* Rounds that are relative to the last estimate. */
+/* Rounds of a plan of forwarding. */
 static int replay_walk(struct replay *replay, int64_t rounds,
                        struct pricer_fault *fault)
 {
@@ -253,16 +204,10 @@ static int replay_walk(struct replay *replay, int64_t rounds,
         .seed = replay->job.seed,
         .data = PRICER_DATA_GIVEN,
         .given = replay->given,
-        .decoder = replay->decoder,
-        .decode = (enum pricer_decode)replay->decode,
     };
     struct pricer_walk *walk = NULL;
-    enum pricer_status status =
-        replay->forward != NULL
-            ? pricer_forward_walk(replay->network, replay->forward, &settings,
-                                  rounds, &walk, fault)
-            : pricer_walk_play(replay->network, replay->plan, &settings, rounds,
-                               &walk, fault);
+    enum pricer_status status = pricer_forward_walk(
+        replay->network, replay->forward, &settings, rounds, &walk, fault);
     if (status != PRICER_OK) {
         printf("%s\n", fault->text);
         return 1;
@@ -285,19 +230,13 @@ int main(int argc, char **argv)
     if (status == PRICER_OK && replay.forward == NULL)
         status = make_room(&replay);
     int result = 1;
-    if (status == PRICER_OK &&
-        (replay.network->reach > 0 || replay.forward != NULL))
+    if (status == PRICER_OK && replay.forward != NULL)
         result = replay_walk(&replay, strtoll(argv[4], NULL, 10), &fault);
     else if (status == PRICER_OK)
         result = compare(&replay, strtoll(argv[4], NULL, 10), &fault);
     else
         printf("%s\n", fault.text);
     pri_faithful_free(replay.faithful);
-    pri_attempts_free(replay.stack);
-    pricer_stack_free(replay.decoding);
-    free(replay.uplink);
-    free(replay.link);
-    free(replay.coefficient);
     pri_data_free(&replay.data);
     free(replay.tally.uplink);
     free(replay.tally.link);

@@ -125,13 +125,13 @@ class Node:
             for channel, frame in listener.step():
                 kind, *elements = msgpack.unpackb(frame)[1:]
                 if kind == SHARE:
-                    self.shares[k - 2] = elements[3]
+                    self.shares[k - 2] = elements[2]
                 elif k == self.server:
                     self.channel = channel
                     if kind == HELLO:
                         self.hello = elements
                     elif kind == SUM and elements[0] == self.round:
-                        self.part = elements[3][0] & 15
+                        self.part = elements[2][0] & 15
 
     def until(self, what, condition, timeout=20):
         end = time.monotonic() + timeout
@@ -151,15 +151,15 @@ class Node:
         out = [[to, self.keys[k].public, self.at[self.keys[k]], WEIGHT, NOISE,
                 self.keys[k].follows(old) if old else b'']
                for to, (k, old) in sorted(links.items())]
-        self.send(SLICE, self.plan, self.number, NODES, D, 1.0, -30, 2 ** 50, 1, 1,
+        self.send(SLICE, self.plan, self.number, NODES, D, 1.0, -30, 2 ** 50, 1,
                   bytes([self.plan % 256] * 16), [own, NOISE if own else 0.0,
                                                   2 ** 50 if own else 0],
-                  out, [], 0.0)
+                  out, [])
         digest, self.hello = self.hello[0], None
         self.until('the slice', lambda: self.hello is not None and
                    self.hello[0] not in (b'', digest))
         self.shares, self.part = {}, None
-        self.send(OPEN, self.plan, self.round, 0, 0, 0, 0, 2000, 3000, True, 0, b'')
+        self.send(OPEN, self.plan, self.round, 0, 0, 0, 2000, 3000, True)
         self.until('the round', lambda: self.part is not None and
                    all(k in self.shares for k, _ in links.values()))
         for k, part in self.shares.items():

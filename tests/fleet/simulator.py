@@ -57,24 +57,3 @@ for decoder in (None, 'adaptive', 'constant'):
         expect(used == 'adaptive' or error < bars[used],
                'the error is above its bar')     # seeds are fixed: no chance
 expect(bars['minimax'] < bars['constant'], f'decoding does not help: {bars}')
-
-# Rounds of three attempts: the same payloads, charged once, sums stacked.
-few, stacked = max(rounds // 5, 2), {}
-for decoder in (None, 'constant'):
-    with Fleet(build, nodes=10, dimension=32, uplink=PAPER_UPLINK,
-               repeat=3) as fleet:
-        fleet.fit_decoder()
-        used, (error, stacked[used], count) = run(fleet, decoder, few)
-        print(f'3 attempts: mean squared error {error:.4f}, mean bar '
-              f'{stacked[used]:.4f}')
-        expect(fleet.query('SELECT count(*), count(DISTINCT attempt), '
-                           'sum(arrived) FROM arrival') ==
-               [(30 * few, 3, fleet.query('SELECT sum(arrived) FROM round')[0]
-                 [0])], 'arrivals by attempt')
-        for i in range(10):
-            charged, = fleet.ledger(i, 'SELECT count(*), count(DISTINCT '
-                                    'round) FROM release')
-            expect(charged == (11 * few, few),
-                   f'node {i} charged {charged} releases')
-expect(stacked['minimax'] < min(stacked['constant'], bars['minimax']),
-       f'attempts do not help: {stacked}')

@@ -22,7 +22,6 @@ static const struct wire_slice example = {
     .exponent = -41,
     .grid = INT64_C(1) << 40,
     .rounds = 7,
-    .repeat = 1,
     .seal = {1, 2, 3},
     .own = {.5, .1, 99},
     .out_count = 2,
@@ -128,47 +127,6 @@ static void test_refuses_rounds(void **state)
     wire_free(&bytes);
 }
 
-/* Attempts are 1 to 64. */
-static void test_refuses_attempts(void **state)
-{
-    (void)state;
-    struct wire_bytes bytes = {0};
-    for (int64_t repeat = 0; repeat <= WIRE_ATTEMPTS + 1; repeat++) {
-        struct wire_slice asked = example, back;
-        asked.repeat = repeat;
-        assert_true(wire_write_slice(&bytes, &asked));
-        bool sound = repeat >= 1 && repeat <= WIRE_ATTEMPTS;
-        assert_true(wire_read_slice(bytes.data, bytes.size, &back) == sound);
-        if (sound) {
-            assert_int_equal(back.repeat, repeat);
-            wire_slice_free(&back);
-        }
-    }
-    wire_free(&bytes);
-}
-
-/* The same share for every attempt, whatever bytes its round takes. */
-static void test_share_again(void **state)
-{
-    (void)state;
-    struct wire_bytes bytes = {0};
-    struct wire_share share;
-    const int64_t values[] = {INT64_MIN, INT64_MAX};
-    const int64_t rounds[] = {7, 127, 128, 300, 70000, INT64_C(1) << 40};
-    for (int k = 0; k < 6; k++) {
-        const struct wire_share given = {rounds[k],      2,    example.seal,
-                                         WIRE_PART_DATA, NULL, 0};
-        assert_true(wire_write_share(&bytes, &given, values, 2));
-        for (int64_t attempt = 2; attempt < 64; attempt += 61) {
-            wire_share_again(&bytes, attempt);
-            assert_true(wire_read_share(bytes.data, bytes.size, &share));
-            assert_true(share.round == rounds[k] && share.attempt == attempt);
-            assert_true(wire_integer(share.values, 1) == INT64_MAX);
-        }
-    }
-    wire_free(&bytes);
-}
-
 static void test_round_trips(void **state)
 {
     (void)state;
@@ -187,20 +145,17 @@ static void test_round_trips(void **state)
     for (int k = 0; k < 2; k++)
         assert_true(hello_back.ending[k].to == hello.ending[k].to &&
                     hello_back.ending[k].left == hello.ending[k].left);
-    struct wire_open open = {1, 2, 63, 1000, 5, 10, 20, 30, .early = false},
+    struct wire_open open = {1, 2, 1000, 5, 10, 20, 30, .early = false},
                      open_back;
     assert_true(wire_write_open(&bytes, &open));
     assert_true(wire_read_open(bytes.data, bytes.size, &open_back));
-    assert_true(!open_back.relative && open_back.reference == 0);
     assert_true(open_back.plan == 1 && open_back.round == 2 &&
-                open_back.attempt == 63 && open_back.ahead == 1000 &&
-                open_back.period == 5);
+                open_back.ahead == 1000 && open_back.period == 5);
     assert_true(open_back.send == 10 && open_back.share == 20 &&
                 open_back.uplink == 30 && !open_back.early);
     int64_t values[] = {INT64_MIN, -1, 0, INT64_MAX};
     struct wire_share share;
-    const struct wire_share given = {7,    0, example.seal, WIRE_PART_DATA,
-                                     NULL, 0};
+    const struct wire_share given = {7, example.seal, WIRE_PART_DATA, NULL, 0};
     assert_true(wire_write_share(&bytes, &given, values, 4));
     assert_true(wire_read_share(bytes.data, bytes.size, &share));
     assert_int_equal(share.size, 32);
@@ -223,7 +178,6 @@ static void test_sum(void **state)
     wire_part_set(parts, 3, WIRE_PART_PROBE);
     uint8_t sent[1] = {WIRE_PART_DATA | WIRE_PART_LATE << 4};
     struct wire_sum sum = {.round = 7,
-                           .attempt = 3,
                            .digest = example.seal,
                            .parts = parts,
                            .parts_size = 2,
@@ -231,7 +185,7 @@ static void test_sum(void **state)
                            .sent_size = 1};
     assert_true(wire_write_sum(&bytes, &sum, values, 4));
     assert_true(wire_read_sum(bytes.data, bytes.size, &sum));
-    assert_true(sum.round == 7 && sum.attempt == 3);
+    assert_true(sum.round == 7);
     assert_int_equal(wire_part(sum.parts, 0), WIRE_PART_DATA);
     assert_int_equal(wire_part(sum.parts, 1), WIRE_PART_SPENT);
     assert_int_equal(wire_part(sum.parts, 2), WIRE_PART_DOWN);
@@ -301,57 +255,13 @@ static void test_withheld(void **state)
     for (int part = 0; part <= WIRE_PARTS; part++) {
         bool data = part == WIRE_PART_DATA;
         bool reason = part > WIRE_PART_DATA && part < WIRE_PARTS;
-        const struct wire_share given = {
-            7, 0, example.seal, (enum wire_part)part, NULL, 0};
+        const struct wire_share given = {7, example.seal, (enum wire_part)part,
+                                         NULL, 0};
         assert_true(wire_write_share(&bytes, &given, values, 2));
         assert_true(wire_read_share(bytes.data, bytes.size, &share) == data);
         assert_true(wire_write_share(&bytes, &given, NULL, 0));
         assert_true(wire_read_share(bytes.data, bytes.size, &share) == reason);
         assert_true(!reason || (share.size == 0 && (int)share.part == part));
-    }
-    wire_free(&bytes);
-}
-
-/* What a round is relative to, and the estimate itself. */
-static void test_reference(void **state)
-{
-    (void)state;
-    struct wire_bytes bytes = {0};
-    struct wire_open back, open = {.plan = 1, .round = 9, .relative = true};
-    memset(open.reference_digest, 7, WIRE_DIGEST);
-    for (open.reference = 0; open.reference < 12; open.reference++) {
-        assert_true(wire_write_open(&bytes, &open));
-        bool sound = wire_read_open(bytes.data, bytes.size, &back);
-        assert_true(sound == (open.reference < open.round));
-        assert_true(!sound ||
-                    (back.relative && back.reference == open.reference &&
-                     memcmp(back.reference_digest, open.reference_digest,
-                            WIRE_DIGEST) == 0));
-    }
-    open.relative = false; /* a round, and no digest */
-    open.reference = 3;
-    assert_true(wire_write_open(&bytes, &open));
-    assert_false(wire_read_open(bytes.data, bytes.size, &back));
-    const double estimate[] = {1.5, -0.0, 1e300};
-    struct wire_reference reference;
-    assert_true(wire_write_reference(&bytes, 4, estimate, 3));
-    assert_int_equal(wire_type(bytes.data, bytes.size), WIRE_REFERENCE);
-    assert_true(wire_read_reference(bytes.data, bytes.size, &reference));
-    assert_true(reference.round == 4 && reference.size == 24);
-    for (int k = 0; k < 3; k++)
-        assert_true(wire_number(reference.estimate, k) == estimate[k]);
-    assert_false(wire_read_reference(bytes.data, bytes.size - 1, &reference));
-    assert_true(wire_write_reference(&bytes, 0, estimate, 3));
-    assert_false(wire_read_reference(bytes.data, bytes.size, &reference));
-    struct wire_slice slice = example, again = {0};
-    for (int k = 0; k < 4; k++) {
-        const double reaches[] = {0, 1.5, 20, 1.4};
-        slice.reach = reaches[k];
-        assert_true(wire_write_slice(&bytes, &slice));
-        bool sound = wire_read_slice(bytes.data, bytes.size, &again);
-        assert_true(sound == (k < 3));
-        assert_true(!sound || again.reach == reaches[k]);
-        wire_slice_free(&again);
     }
     wire_free(&bytes);
 }
@@ -363,7 +273,6 @@ static bool read_any(const void *data, size_t size)
     struct wire_share share;
     struct wire_sum sum;
     struct wire_refusal refusal;
-    struct wire_reference reference;
     struct wire_slice slice;
     if (wire_read_slice(data, size, &slice)) {
         wire_slice_free(&slice);
@@ -373,8 +282,7 @@ static bool read_any(const void *data, size_t size)
            wire_read_open(data, size, &open) ||
            wire_read_share(data, size, &share) ||
            wire_read_sum(data, size, &sum) ||
-           wire_read_refusal(data, size, &refusal) ||
-           wire_read_reference(data, size, &reference);
+           wire_read_refusal(data, size, &refusal);
 }
 
 /* No message is the beginning of another, nor one with something behind it. */
@@ -437,15 +345,12 @@ int main(void)
         cmocka_unit_test(test_result),
         cmocka_unit_test(test_mark),
         cmocka_unit_test(test_refuses_slices),
-        cmocka_unit_test(test_refuses_attempts),
-        cmocka_unit_test(test_share_again),
         cmocka_unit_test(test_sum),
         cmocka_unit_test(test_refuses_rounds),
         cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_withheld),
         cmocka_unit_test(test_cuts),
         cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_reference),
         cmocka_unit_test(test_claims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wire_result result = {0};
     struct wire_refusal refusal = {0};
     struct wire_mark mark = {0};
-    struct wire_reference reference = {0};
     volatile uint64_t seen = (uint64_t)wire_type(data, size);
     if (wire_read_hello(data, size, &hello) && hello.digest != NULL)
         seen += touch(hello.digest, WIRE_DIGEST);
@@ -58,8 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         seen += (uint64_t)refusal.code;
     if (wire_read_mark(data, size, &mark) && mark.next <= mark.session)
         abort();
-    if (wire_read_reference(data, size, &reference))
-        seen += touch(reference.estimate, reference.size);
     check_slice(data, size);
     (void)seen;
     return 0;

@@ -164,10 +164,6 @@ class Numbers(unittest.TestCase):
                          ('minimax', 'fast', 'worst-case'))
         self.assertEqual((found['trials'], found['mse'], found['bar']),
                          (mine.trials, mine.mse, mine.outcomes[0].bar))
-        found = said('simulate', self.study, '--rounds', '3')
-        mine = pricer.walk(plan, 3)
-        self.assertEqual((found['error'], found['bar']),
-                         (list(mine.error), list(mine.bar)))
         rows = said('privacy', self.study)['statements']
         for observer in ('link', 'relay', 'server'):
             self.assertEqual([float(row['epsilon']) for row in rows
@@ -248,13 +244,12 @@ class Numbers(unittest.TestCase):
             mine = pricer.power(rows, network, plan, **more)
             self.assertEqual(found['pricer']['error'], list(mine.error))
 
-    def test_attempts_are_for_stacks(self):
-        plan = pricer.plan(pricer.Network.from_scenario(
-            common.example('paper.yaml'), {'repeat': 3}))
-        for play in (lambda: pricer.simulate(plan),
-                     lambda: pricer.walk(plan, 2)):
-            with self.assertRaisesRegex(pricer.ValueFault, '3 attempts'):
-                play()
+    def test_attempts_belong_to_forwarding(self):
+        network = pricer.Network.from_scenario(common.example('paper.yaml'))
+        with self.assertRaisesRegex(pricer.ValueFault, "scheme: forward"):
+            pricer.plan(network, repeat=3)
+        with self.assertRaisesRegex(pricer.ValueFault, "scheme: forward"):
+            pricer.walk(pricer.plan(network), 2)
 
     def test_settings_are_the_librarys(self):
         """Zeroes in C are the defaults; the words are those of zero."""

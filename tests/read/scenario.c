@@ -139,7 +139,22 @@ static void test_scheme(void **state)
            "s.yaml:7: release belongs to 'scheme: forward'");
     refuse("trust:", "scheme: sum\ntrust:\n  everyone: {eps: 4}",
            "s.yaml:9: trust.everyone.eps belongs to 'scheme: forward'");
-    static const char *const sum[] = {"horizon: 5", "objective: {lambda: 1}",
+    static const char *const forward[] = {"repeat", "reference", "step"};
+    static const char *const values[] = {"3", "last", ".1"};
+    for (int k = 0; k < 3; k++) {
+        char line[40], words[100];
+        snprintf(line, sizeof line, "%s: %s\ntrust:", forward[k], values[k]);
+        snprintf(words, sizeof words,
+                 "s.yaml:7: %s belongs to 'scheme: forward', and the scheme is "
+                 "sum",
+                 forward[k]);
+        refuse("trust:", line, words);
+    }
+    refuse(
+        "trust:", "horizon: 5\ntrust:",
+        "s.yaml:7: there is no key horizon: for averages of rounds plan with "
+        "'bias: unbiased', or use 'scheme: forward'");
+    static const char *const sum[] = {"objective: {lambda: 1}",
                                       "objective: {bias: l1}",
                                       "objective: {calibration: classic}"};
     const char *head = "dimension: 8\n"
@@ -151,7 +166,7 @@ static void test_scheme(void **state)
                       "yet");
     snprintf(text, sizeof text, "%sreference: last\n", head);
     refuse_text(text, "s.yaml:4: reference is last and the key step");
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 3; k++) {
         snprintf(text, sizeof text, "%s%s\n", head, sum[k]);
         refuse_text(text,
                     "belongs to 'scheme: sum', and the scheme is forward");

@@ -36,7 +36,7 @@ static int set_up(void **state)
         pricer_decoder_fit(network, plan, &ask, &decoder, &fault) ||
         pricer_study_add_plan(study, network, plan, &record, &without, &fault))
         return 1;
-    decoder->horizon = INFINITY;
+    decoder->unbiased = true;
     record.decoder = decoder;
     failed = pricer_study_add_plan(study, network, plan, &record, &with_decoder,
                                    &fault);
@@ -77,7 +77,7 @@ static void test_stored(void **state)
     assert_int_equal(found->exact, decoder->exact);
     assert_int_equal(found->patterns, decoder->patterns);
     assert_true(found->blend == decoder->blend && found->blend > 0);
-    assert_true(found->horizon == INFINITY);
+    assert_true(found->unbiased);
     assert_true(found->constant == decoder->constant);
     assert_true(found->lower == decoder->lower);
     assert_true(found->reached == decoder->reached);

@@ -30,7 +30,8 @@ static int set_up(void **state)
             scratch_text("s.yaml", "dimension: 2\nradius: 4\nreference: last\n"
                                    "step: 0.30000000000000004\nnetwork: "
                                    "{generator: ring, nodes: 3, p: "
-                                   "1, uplink: 1}\ntrust: {eps: 1}\n"),
+                                   "1, uplink: 1}\ntrust: "
+                                   "{everyone: {eps: 1}}\n"),
             NULL, 0, &scenario, &fault) ||
         pricer_scenario_network(scenario, NULL, &network, &fault) ||
         pricer_study_create(file, true, scenario, network, NULL, &fault) ||

@@ -346,7 +346,7 @@ static void test_tables(void **state)
     assert_int_equal(pricer_study_tables(study, &tables, &count, NULL),
                      PRICER_OK);
     assert_string_equal(tables[0].name, "setting");
-    assert_int_equal(tables[0].rows, 12);
+    assert_int_equal(tables[0].rows, 10);
     assert_string_equal(tables[1].name, "node");
     assert_int_equal(tables[1].rows, 4);
     assert_string_equal(tables[count - 1].name, "a \" ; odd");

@@ -1,9 +1,8 @@
 /*
- * From a plan to what observers learn when a round repeats: the same payload is
- * sent in several attempts, over links that come and go anew, and counts once. Claim
- * and proof: docs/mathematics.md, Payloads.
+ * From a plan to a bound on what observers learn, by the payloads that they may
+ * see. Claim and proof: docs/mathematics.md, Payloads.
  */
-#include "repeat.h"
+#include "payload.h"
 #include "privacy/privacy.h"
 
 #include <float.h>
@@ -86,35 +85,6 @@ static void find_eps(long double mu, double budget,
     while (low > 0 && !(pri_gaussian_below(low, mu) > statement->delta))
         low = low * (1 - 1e-12) - DBL_MIN;
     statement->eps_lower = fmin(fmax(low, 0), high);
-}
-
-enum pricer_status pri_repeat_check(const struct pricer_question *question,
-                                    struct pricer_fault *fault)
-{
-    if (question->repeat < 0)
-        return pri_fault(fault, PRICER_VALUE, "repeat = %lld is less than 1",
-                         (long long)question->repeat);
-    if (question->repeat <= 1)
-        return PRICER_OK;
-    if (question->protect != PRICER_PROTECT_DATA)
-        return pri_fault(fault, PRICER_VALUE,
-                         "identities have no account where rounds repeat");
-    if (question->eavesdropper != PRICER_RADIO)
-        return pri_fault(fault, PRICER_VALUE,
-                         "losses do not count where rounds repeat: what is "
-                         "lost in one attempt arrives in another");
-    return PRICER_OK;
-}
-
-void pri_repeat_answer(const struct pricer_network *network,
-                       const struct pricer_plan *plan,
-                       const struct pricer_question *question,
-                       const bool *member, struct pricer_statement *statement)
-{
-    long double mu = ratio_of(network, plan, question, member, statement);
-    statement->exact = question->observer == PRICER_OBSERVER_LINK;
-    statement->floor = isinf(mu) ? 1 : 0;
-    find_eps(mu, budget_of(network, statement), statement);
 }
 
 void pri_payload_bound(const struct pricer_network *network,
