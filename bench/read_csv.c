@@ -47,7 +47,12 @@ static double time_ours(const char *nodes_path, const char *links_path)
     double best = INFINITY;
     struct pri_measures measures = {
         .dimension = 1, .radius = 1, .reciprocity = 1};
-    struct pri_trust_default trust = {1, 1e-3, INFINITY, 1, INFINITY, 1};
+    struct pri_trust_default trust = {.eps = 1,
+                                      .delta = 1e-3,
+                                      .self_eps = INFINITY,
+                                      .self_delta = 1,
+                                      .server_eps = INFINITY,
+                                      .server_delta = 1};
     for (int run = 0; run < 5; run++) {
         struct pricer_network *network = NULL;
         struct pricer_fault fault = {""};

@@ -32,8 +32,10 @@ struct pricer_forward_settings {
  *
  * Claim: all releases of the rounds that the plan is for, seen by anyone, are
  * (everyone_eps, everyone_delta)-private for the network's budgets of the node,
- * adaptive choice of later data included. Proof: docs/release.md, "Several
- * rounds".
+ * adaptive choice of later data included. With a sphere that holds for any data
+ * within the radius, with a Gaussian for data that differ by at most the node's
+ * diameter in every round. Proof: docs/release.md, "Several rounds" and
+ * "Neighbouring data".
  */
 struct pricer_forward_node {
     enum pricer_release release; /* sphere or gaussian */
@@ -271,11 +273,13 @@ PRICER_API double pricer_forward_bar(const struct pricer_network *network,
  * them: link, relay, server, reader, listener or any coalition have the same
  * numbers, since copies of a release teach nobody anything new.
  *
- * Claim: for any two data of each round, later ones chosen after seeing earlier
- * releases, the releases are (eps, delta)-private. No eps below eps_lower has
- * that at this delta, by the pair R, -R of opposite data in every round. Proof:
- * docs/release.md, "Several rounds". The two differ by rounding and by the charge
- * for all that is not quite uniform, a part of 1e-8 or less.
+ * Claim: for any two data of each round, of a Gaussian no further apart than the
+ * diameter, later ones chosen after seeing earlier releases, the releases are
+ * (eps, delta)-private. No eps below eps_lower has that at this delta, by data
+ * that are 2 R or, of a Gaussian, the diameter apart in every round. Proof:
+ * docs/release.md, "Several rounds" and "Neighbouring data". The two differ by
+ * rounding and by the charge for all that is not quite uniform, a part of 1e-8
+ * or less, and where there is a diameter by the step of the payload's grid.
  */
 struct pricer_forward_privacy {
     double eps, eps_lower;
@@ -289,6 +293,9 @@ struct pricer_forward_releases {
     double radius;
     int64_t dimension;
     int64_t rounds;
+    double
+        diameter; /* of neighbouring data; 0: twice the radius. Spheres do not
+                        depend on it */
 };
 
 /*

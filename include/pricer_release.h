@@ -19,6 +19,8 @@ struct pricer_release_wish {
     int64_t rounds; /* 0: one */
     double radius;
     double eps, delta; /* delta may be 0 for a sphere */
+    double diameter;   /* data of a round count as neighbours if they are no
+                          further apart; 0: twice the radius, any data */
 };
 
 /*
@@ -32,6 +34,9 @@ struct pricer_release_law {
     int64_t dimension;
     int64_t rounds; /* that the budget is for */
     double radius;
+    double
+        diameter; /* data that the guarantee is about are no further apart: of
+                        a sphere twice the radius, whatever was asked for */
     double threshold, e0; /* t, and the loss of a round */
     double q, p;     /* share of the cap, and probability of landing in it */
     double m;        /* a direction V means the vector radius V / m */
@@ -48,7 +53,8 @@ PRICER_API enum pricer_status pricer_release_for_budget(
 
 /*
  * Complete a law of which kind, dimension, rounds, radius and either threshold
- * and e0 or noise are set: a node's part of a plan.
+ * and e0, or noise and diameter (0: twice the radius), are set: a node's part of
+ * a plan.
  */
 PRICER_API enum pricer_status pricer_release_complete(
     struct pricer_release_law *law, struct pricer_fault *fault);
@@ -59,8 +65,9 @@ PRICER_API double pricer_release_variance(const struct pricer_release_law *law,
 
 /*
  * Claim: all releases of so many rounds, seen by anyone, are (eps,
- * *delta)-private, adaptive choice of later data included. Proof:
- * docs/release.md, "Several rounds". Rounded up; O(rounds).
+ * *delta)-private for data that differ by at most law->diameter in every round,
+ * adaptive choice of later data included. Proof: docs/release.md, "Several
+ * rounds" and "Neighbouring data". Rounded up; O(rounds).
  */
 PRICER_API enum pricer_status pricer_release_delta(
     const struct pricer_release_law *law, double eps, int64_t rounds,

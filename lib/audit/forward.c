@@ -4,7 +4,9 @@
  * the plan states.
  *
  * The hypotheses are the data 2 R e and -2 R e, e the first axis, which clipping
- * makes R e and -R e. By docs/release.md no other pair is told apart better. The
+ * makes R e and -R e, or D e / 2 and -D e / 2 for a Gaussian whose guarantee is for
+ * data no further apart than D. By docs/release.md no other pair that the
+ * guarantee is about is told apart better. The
  * log-likelihood ratio of a round of a sphere is +e0 in the cap of the first, -e0 in
  * that of the other, else 0; of a Gaussian it is the product with e, over the
  * variance. Neither is taken for granted: count.c only needs a number that tends to
@@ -38,7 +40,7 @@ struct run {
     struct pri_release release; /* of a sphere */
     bool kernel;
     int64_t dimension, rounds, count; /* count: pairs of trials */
-    double radius;
+    double radius, diameter;          /* diameter: of the data of a Gaussian */
     struct pricer_forward_sender *sender;
     struct pri_expander *expander;
     double *data, *direction; /* [dimension] and [dimension + 1] */
@@ -146,8 +148,8 @@ static enum pricer_status look_gaussian(struct run *run,
         run->direction, NULL);
     if (status != PRICER_OK) /* once in 10^9: nothing is seen */
         run->direction[0] = 0;
-    trial->ratio += 2 * run->radius * run->direction[0] / (noise * noise);
-    trial->mu = 2 * run->radius * sqrt((double)run->rounds) / noise;
+    trial->ratio += run->diameter * run->direction[0] / (noise * noise);
+    trial->mu = run->diameter * sqrt((double)run->rounds) / noise;
     return PRICER_OK;
 }
 
@@ -159,7 +161,9 @@ static enum pricer_status play(struct run *run, int64_t trial, bool other,
     double sign = other ? -1 : 1;
     struct pricer_random random;
     enum pricer_status status = PRICER_OK;
-    run->data[0] = 2 * sign * run->radius;
+    bool near = run->node->release == PRICER_RELEASE_GAUSSIAN &&
+                run->diameter < 2 * run->radius;
+    run->data[0] = sign * (near ? run->diameter / 2 : 2 * run->radius);
     for (int64_t r = 0; r < run->rounds && status == PRICER_OK; r++) {
         pricer_random_replay(&random, run->settings->seed, PRICER_PURPOSE_NOISE,
                              (2 * trial + other) * run->rounds + r,
@@ -313,8 +317,8 @@ static enum pricer_status find_claims(
                                                 : network->everyone_delta[i];
     struct pricer_forward_privacy claim;
     enum pricer_status status = pricer_forward_privacy_eps(
-        &(struct pricer_forward_releases){run->node, run->radius,
-                                          run->dimension, run->rounds},
+        &(struct pricer_forward_releases){
+            run->node, run->radius, run->dimension, run->rounds, run->diameter},
         delta, &claim, fault);
     if (status != PRICER_OK)
         return status;
@@ -367,6 +371,7 @@ enum pricer_status pricer_audit_forward(
     run.node = &plan->node[settings->node];
     run.dimension = network->dimension;
     run.radius = network->node_radius[settings->node];
+    run.diameter = network->node_diameter[settings->node];
     run.rounds = settings->question.rounds > 0 ? settings->question.rounds : 1;
     status = find_claims(network, settings, &run, &found.audit, fault);
     if (status == PRICER_OK)

@@ -103,10 +103,9 @@ static void deal(const struct search *search, const uint64_t *words,
 /* ----------------------------------------------------------------- links -- */
 
 /* Draw a pair of links, or an uplink, and keep the words that are searched: of
- * attempt t from out + t * stride on. `back` may be NULL. */
-static void draw(const struct search *search, const struct pri_pair *pair,
-                 int32_t low, int32_t high, size_t stride, uint64_t *out,
-                 uint64_t *back)
+ * attempt t from forward + t * stride on. */
+static void draw(const struct search *search, const struct pri_draw *pair,
+                 size_t stride)
 {
     enum { MOST = (PRI_ATTEMPTS_MAX + 2) * PRI_LANES };
     int32_t attempts = search->attempts;
@@ -115,44 +114,66 @@ static void draw(const struct search *search, const struct pri_pair *pair,
     int64_t end = skip + (int64_t)attempts * search->lanes;
     struct pri_threefry_key key = pri_draw_key(search->seed, group);
     if (attempts == 1 && search->lanes == PRI_LANES) {
-        pri_draw_pair(pair, &key, low, high, out, back);
+        pri_draw_pairs(pair, 1, &key);
         return;
     }
     uint64_t words[2][MOST];
     for (int64_t w = 0; w < end; w += PRI_LANES, group++) {
         key = pri_draw_key(search->seed, group);
-        pri_draw_pair(pair, &key, low, high, words[0] + w, words[1] + w);
+        pri_draw_pair(&pair->pair, &key, pair->low, pair->high, words[0] + w,
+                      words[1] + w);
     }
     for (int32_t t = 0; t < attempts; t++) {
-        deal(search, words[0] + skip, t, out + (size_t)t * stride);
-        if (back != NULL)
-            deal(search, words[1] + skip, t, back + (size_t)t * stride);
+        deal(search, words[0] + skip, t, pair->forward + (size_t)t * stride);
+        if (pair->backward != NULL)
+            deal(search, words[1] + skip, t,
+                 pair->backward + (size_t)t * stride);
     }
 }
 
-/* Draw the links of a node; those to a higher node together with the opposite
- * link. */
+/* The uplink of a node, to be drawn into row i. */
+static struct pri_draw uplink_of(const struct search *search, int32_t i,
+                                 uint64_t *rows)
+{
+    return (struct pri_draw){pri_pair_make(search->network->uplink[i], 0, 0), i,
+                             PRICER_SERVER,
+                             rows + (size_t)i * (size_t)search->lanes, NULL};
+}
+
+/* The next links of node i that are drawn with it, from link *l on: those to a
+ * higher node, together with the opposite link, and those that have none. False:
+ * no more. */
+static bool next_link(const struct search *search, int32_t i, int32_t *l,
+                      struct pri_draw *draw)
+{
+    const struct pricer_network *net = search->network;
+    size_t lanes = (size_t)search->lanes;
+    for (; *l < net->out_start[i + 1]; ++*l) {
+        int32_t j = net->to[*l], other = net->partner[*l];
+        uint64_t *up = search->up + (size_t)*l * lanes;
+        if (j < i && other >= 0)
+            continue;
+        *draw =
+            other < 0
+                ? (struct pri_draw){pri_pair_make(net->p[*l], 0, 0),
+                                    j > i ? i : j, j > i ? j : i, up, NULL}
+                : (struct pri_draw){
+                      pri_pair_make(net->p[*l], net->p[other], net->joint[*l]),
+                      i, j, up, search->up + (size_t)other * lanes};
+        ++*l;
+        return true;
+    }
+    return false;
+}
+
 static void draw_node(const struct search *search, int32_t i)
 {
     const struct pricer_network *net = search->network;
-    struct pri_pair pair = pri_pair_make(net->uplink[i], 0, 0);
     size_t lanes = (size_t)search->lanes;
-    size_t stride = (size_t)net->links * lanes;
-    draw(search, &pair, i, PRICER_SERVER, (size_t)net->nodes * lanes,
-         search->now + (size_t)i * lanes, NULL);
-    for (int32_t l = net->out_start[i]; l < net->out_start[i + 1]; l++) {
-        int32_t j = net->to[l], other = net->partner[l];
-        uint64_t *up = search->up + (size_t)l * lanes;
-        if (j > i) {
-            pair = pri_pair_make(net->p[l], other < 0 ? 0 : net->p[other],
-                                 other < 0 ? 0 : net->joint[l]);
-            draw(search, &pair, i, j, stride, up,
-                 other < 0 ? NULL : search->up + (size_t)other * lanes);
-        } else if (other < 0) {
-            pair = pri_pair_make(net->p[l], 0, 0);
-            draw(search, &pair, j, i, stride, up, NULL);
-        }
-    }
+    struct pri_draw pair = uplink_of(search, i, search->now);
+    draw(search, &pair, (size_t)net->nodes * lanes);
+    for (int32_t l = net->out_start[i]; next_link(search, i, &l, &pair);)
+        draw(search, &pair, (size_t)net->links * lanes);
 }
 
 static void draw_nodes(void *context, int64_t low, int64_t high)
@@ -199,8 +220,8 @@ static void note_level(const struct search *search, int32_t i, int k,
             found->plane[b][at] &= ~arrived;
 }
 
-PRI_INLINE void advance_lanes(struct search *search, int lanes, int64_t low,
-                              int64_t high)
+PRI_INLINE void advance_lanes(const struct search *search, int lanes,
+                              int64_t low, int64_t high)
 {
     const struct pricer_network *net = search->network;
     int64_t t = search->attempt, nodes = (int64_t)net->nodes * lanes;
@@ -291,27 +312,59 @@ static void free_room(struct search *search)
 
 /* ------------------------------------------------------------- one group -- */
 
+/* What is certain is drawn when the search is made, and the rest for each
+ * group. */
 struct pri_search {
     struct search search;
-    uint64_t *uplink; /* [nodes * PRI_LANES] */
+    uint64_t *uplink;       /* [attempts][nodes * PRI_LANES] */
+    struct pri_draw *draws; /* uplinks, then links */
+    int64_t uplinks, links; /* of these */
 };
+
+/* Draw what is certain and list the rest. */
+static void list_draws(struct pri_search *made)
+{
+    struct search *inner = &made->search;
+    const struct pricer_network *net = inner->network;
+    size_t nodes = (size_t)net->nodes, links = (size_t)net->links;
+    struct pri_draw *next = made->draws;
+    for (int32_t i = 0; i < net->nodes; i++) {
+        *next = uplink_of(inner, i, made->uplink);
+        if (next->pair.levels > 0)
+            next++;
+        else
+            draw(inner, next, nodes * PRI_LANES);
+    }
+    made->uplinks = next - made->draws;
+    for (int32_t i = 0; i < net->nodes; i++)
+        for (int32_t l = net->out_start[i]; next_link(inner, i, &l, next);)
+            if (next->pair.levels > 0)
+                next++;
+            else
+                draw(inner, next, links * PRI_LANES);
+    made->links = next - made->draws - made->uplinks;
+}
 
 enum pricer_status pri_search_new(const struct pricer_network *network,
                                   int32_t hops, int32_t attempts,
                                   struct pri_search **search)
 {
     struct pri_search *made = pri_alloc(1, sizeof *made);
+    int64_t nodes = network->nodes;
     if (made == NULL)
         return PRICER_MEMORY;
     made->search.network = network;
     made->search.lanes = PRI_LANES;
     made->search.hops = hops;
     prepare(&made->search, attempts);
-    made->uplink = pri_alloc((int64_t)network->nodes * PRI_LANES, 8);
-    if (made->uplink == NULL || make_room(&made->search) != PRICER_OK) {
+    made->uplink = pri_alloc(nodes * PRI_LANES * attempts, 8);
+    made->draws = pri_alloc(nodes + network->links, sizeof *made->draws);
+    if (made->uplink == NULL || made->draws == NULL ||
+        make_room(&made->search) != PRICER_OK) {
         pri_search_free(made);
         return PRICER_MEMORY;
     }
+    list_draws(made);
     *search = made;
     return PRICER_OK;
 }
@@ -322,6 +375,7 @@ void pri_search_free(struct pri_search *search)
         return;
     free_room(&search->search);
     free(search->uplink);
+    free(search->draws);
     free(search);
 }
 
@@ -329,11 +383,19 @@ struct pri_found pri_search_play(struct pri_search *search, uint64_t seed,
                                  int64_t group)
 {
     struct search *inner = &search->search;
-    size_t row = (size_t)inner->network->nodes * PRI_LANES;
+    size_t nodes = (size_t)inner->network->nodes * PRI_LANES;
+    size_t links = (size_t)inner->network->links * PRI_LANES;
+    int64_t count = search->uplinks + search->links;
     inner->seed = seed;
     inner->group = group;
-    draw_nodes(inner, 0, inner->network->nodes);
-    memcpy(search->uplink, inner->now, row * sizeof *search->uplink);
+    if (inner->attempts == 1) {
+        struct pri_threefry_key key = pri_draw_key(seed, group);
+        pri_draw_pairs(search->draws, count, &key);
+    }
+    for (int64_t k = 0; k < count && inner->attempts > 1; k++)
+        draw(inner, &search->draws[k], k < search->uplinks ? nodes : links);
+    memcpy(inner->now, search->uplink,
+           nodes * (size_t)inner->attempts * sizeof *inner->now);
     search_levels(inner);
     return (struct pri_found){search->uplink, inner->up, inner->now};
 }

@@ -20,6 +20,7 @@ _Static_assert((int)PRICER_RELEASE_BEST == PRI_RELEASE_BEST &&
 /* Nodes by their budgets: those that have the same share one search. */
 struct holder {
     double eps, delta;
+    double diameter; /* in radii */
     int32_t node;
 };
 
@@ -30,6 +31,8 @@ static int compare_holders(const void *left, const void *right)
         return a->eps < b->eps ? -1 : 1;
     if (a->delta != b->delta)
         return a->delta < b->delta ? -1 : 1;
+    if (a->diameter != b->diameter)
+        return a->diameter < b->diameter ? -1 : 1;
     return (a->node > b->node) - (a->node < b->node);
 }
 
@@ -55,6 +58,7 @@ static enum pricer_status find_release(
             .kind = (enum pri_release_kind)settings->release,
             .dimension = network->dimension,
             .radius = 1,
+            .diameter = holder->diameter,
             .eps = holder->eps,
             .delta = holder->delta,
             .rounds = settings->rounds > 0 ? settings->rounds : 1},
@@ -74,14 +78,16 @@ enum pricer_status pri_forward_releases(
     struct pri_release release = {0};
     enum pricer_status status = holders != NULL ? PRICER_OK : PRICER_MEMORY;
     for (int32_t i = 0; i < network->nodes && status == PRICER_OK; i++)
-        holders[i] = (struct holder){factor * network->everyone_eps[i],
-                                     network->everyone_delta[i], i};
+        holders[i] = (struct holder){
+            factor * network->everyone_eps[i], network->everyone_delta[i],
+            fmin(network->node_diameter[i] / network->node_radius[i], 2), i};
     if (status == PRICER_OK)
         qsort(holders, (size_t)network->nodes, sizeof *holders,
               compare_holders);
     for (int32_t k = 0; k < network->nodes && status == PRICER_OK; k++) {
         const struct holder *now = &holders[k], *before = now - 1;
-        if (k == 0 || now->eps != before->eps || now->delta != before->delta)
+        if (k == 0 || now->eps != before->eps || now->delta != before->delta ||
+            now->diameter != before->diameter)
             status = find_release(network, settings, now, &release, fault);
         if (status != PRICER_OK)
             break;
@@ -321,9 +327,6 @@ enum pricer_status pricer_forward_slopes_make(
 {
     struct pri_slopes *found = NULL;
     struct pricer_forward_slopes *made = NULL;
-    if (plan->repeat > 1)
-        return pri_fault(fault, PRICER_VALUE,
-                         "sensitivities are for rounds of one attempt");
     double *variance = pri_alloc(plan->nodes, sizeof *variance);
     enum pricer_status status =
         variance != NULL ? slopes_new(network, &made) : PRICER_MEMORY;
@@ -334,6 +337,7 @@ enum pricer_status pricer_forward_slopes_make(
             network,
             &(struct pri_senders){plan->nodes, network->node_radius, variance},
             &(struct pri_forward_settings){.hops = plan->hops,
+                                           .attempts = plan->repeat,
                                            .seed = settings->seed,
                                            .threads = settings->threads,
                                            .watch = settings->watch},

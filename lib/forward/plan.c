@@ -107,15 +107,21 @@ static enum pricer_status fit(struct planning *work, int32_t hops,
     return status;
 }
 
+void pri_forward_uplinks(const struct pricer_network *network, int32_t attempts,
+                         double *arrival)
+{
+    for (int32_t i = 0; i < network->nodes; i++)
+        arrival[i] = attempts > 1
+                         ? -expm1(attempts * log1p(-network->uplink[i]))
+                         : network->uplink[i];
+}
+
 /* Without relays: exact for networks of any size. */
 static void fit_alone(struct planning *work, double *objective)
 {
     struct pri_forward_plan *plan = work->plan;
-    double attempts = attempts_of(work->settings);
-    for (int32_t i = 0; i < plan->nodes; i++)
-        plan->arrival[i] =
-            attempts > 1 ? -expm1(attempts * log1p(-work->network->uplink[i]))
-                         : work->network->uplink[i];
+    pri_forward_uplinks(work->network, attempts_of(work->settings),
+                        plan->arrival);
     pri_forward_fit_alone(work->senders, plan->arrival, plan->coefficient,
                           objective, &plan->gap);
     plan->hops = 0;

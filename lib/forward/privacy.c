@@ -7,7 +7,8 @@
  * round of a sphere then has two disjoint caps, so that its loss is +e0, -e0 or 0
  * with the probabilities of docs/release.md, up to the charge: the curve of that
  * law, with its numbers moved the other way, is below the true one. For a Gaussian
- * the curve is that of these data.
+ * the curve is that of these data, or of data that differ by the diameter, where
+ * its upper end also counts the rounding of the payload (pri_gaussian_move()).
  */
 #include "calibrate/calibrate.h"
 #include "forward.h"
@@ -25,7 +26,7 @@
 struct rounds {
     enum pricer_release kind;
     struct pri_release_loss above, below; /* of a sphere */
-    long double ratio;                    /* of a Gaussian, all rounds */
+    long double ratio, ratio_below;       /* of a Gaussian, all rounds */
 };
 
 static enum pricer_status prepare(
@@ -51,8 +52,18 @@ static enum pricer_status prepare(
             return pri_fault(fault, PRICER_VALUE,
                              "a Gaussian release needs noise, not %g",
                              node->noise);
-        rounds->ratio = 2 * (long double)radius / node->noise *
-                        sqrtl((long double)count) * (1 + LDBL_EPSILON);
+        double diameter = releases->diameter, whole = 2 * radius;
+        if (!(diameter >= 0 && diameter <= whole))
+            return pri_fault(fault, PRICER_VALUE,
+                             "diameter = %g is not between 0 and twice the "
+                             "radius",
+                             diameter);
+        long double all = sqrtl((long double)count) / node->noise;
+        rounds->ratio = pri_gaussian_move(radius, diameter, releases->dimension,
+                                          node->noise) *
+                        all * (1 + 2 * LDBL_EPSILON);
+        rounds->ratio_below =
+            (diameter > 0 ? diameter : whole) * all * (1 - 4 * LDBL_EPSILON);
         return PRICER_OK;
     }
     if (node->release != PRICER_RELEASE_SPHERE)
@@ -86,7 +97,7 @@ static double delta_below(const void *of, double eps)
 {
     const struct rounds *rounds = of;
     if (rounds->kind == PRICER_RELEASE_GAUSSIAN)
-        return pri_gaussian_below(eps, rounds->ratio * (1 - 4 * LDBL_EPSILON));
+        return pri_gaussian_below(eps, rounds->ratio_below);
     return pri_release_delta(&rounds->below, eps * (1 + ROUNDING)) *
            (1 - ROUNDING);
 }
@@ -142,6 +153,7 @@ static bool is_same(const struct pricer_network *net,
     return x->release == y->release && x->threshold == y->threshold &&
            x->loss == y->loss && x->noise == y->noise &&
            net->node_radius[a] == net->node_radius[b] &&
+           net->node_diameter[a] == net->node_diameter[b] &&
            net->everyone_delta[a] == net->everyone_delta[b];
 }
 
@@ -165,9 +177,9 @@ enum pricer_status pricer_forward_privacy_account(
             question->delta > 0 ? question->delta : network->everyone_delta[i];
         if (i == 0 || !is_same(network, plan, i, i - 1))
             status = pricer_forward_privacy_eps(
-                &(struct pricer_forward_releases){&plan->node[i],
-                                                  network->node_radius[i],
-                                                  network->dimension, rounds},
+                &(struct pricer_forward_releases){
+                    &plan->node[i], network->node_radius[i], network->dimension,
+                    rounds, network->node_diameter[i]},
                 delta, &found, fault);
         made[i] = (struct pricer_statement){
             .observer = PRICER_OBSERVER_EVERYONE,

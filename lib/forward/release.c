@@ -20,6 +20,7 @@ static struct pricer_release_law law_of(const struct pri_release *release)
         .dimension = release->dimension,
         .rounds = release->rounds,
         .radius = release->radius,
+        .diameter = release->diameter,
         .threshold = release->t,
         .e0 = release->e0,
         .q = release->q,
@@ -38,6 +39,7 @@ static struct pri_release release_of(const struct pricer_release_law *law)
         .dimension = law->dimension,
         .rounds = law->rounds,
         .radius = law->radius,
+        .diameter = law->diameter,
         .t = law->threshold,
         .e0 = law->e0,
         .q = law->q,
@@ -58,6 +60,7 @@ enum pricer_status pricer_release_for_budget(
         &(struct pri_release_wish){.kind = (enum pri_release_kind)wish->kind,
                                    .dimension = wish->dimension,
                                    .radius = wish->radius,
+                                   .diameter = wish->diameter,
                                    .eps = wish->eps,
                                    .delta = wish->delta,
                                    .rounds =
@@ -83,11 +86,16 @@ static enum pricer_status complete_gaussian(struct pricer_release_law *law,
     if (!(noise > 0 && noise < INFINITY))
         return pri_fault(fault, PRICER_VALUE, "noise = %g is not positive",
                          noise);
+    if (!(law->diameter >= 0 && law->diameter <= 2 * law->radius))
+        return pri_fault(fault, PRICER_VALUE,
+                         "diameter = %g is not between 0 and twice the radius",
+                         law->diameter);
     *law = (struct pricer_release_law){
         .kind = PRICER_RELEASE_GAUSSIAN,
         .dimension = law->dimension,
         .rounds = law->rounds,
         .radius = law->radius,
+        .diameter = law->diameter > 0 ? law->diameter : 2 * law->radius,
         .noise = noise,
         .variance = noise * noise * (double)law->dimension,
     };
@@ -138,7 +146,7 @@ enum pricer_status pricer_release_delta(const struct pricer_release_law *law,
     struct pricer_forward_node node = node_of(law);
     return pricer_forward_privacy_delta(
         &(struct pricer_forward_releases){&node, law->radius, law->dimension,
-                                          rounds},
+                                          rounds, law->diameter},
         eps, delta, fault);
 }
 
@@ -151,7 +159,7 @@ enum pricer_status pricer_release_epsilon(const struct pricer_release_law *law,
     struct pricer_forward_privacy found;
     enum pricer_status status = pricer_forward_privacy_eps(
         &(struct pricer_forward_releases){&node, law->radius, law->dimension,
-                                          rounds},
+                                          rounds, law->diameter},
         delta, &found, fault);
     if (status == PRICER_OK)
         *eps = found.eps;

@@ -4,7 +4,8 @@
  * for them are compared on the same patterns.
  *
  * Coefficients are fitted to one half of the sample and W is that of the other,
- * as in a plan; or all patterns are enumerated, and both halves are these.
+ * as in a plan; or all patterns are enumerated, and both halves are these. Without
+ * relays no pattern is needed.
  */
 #include "forward.h"
 #include "pricer_forward.h"
@@ -25,7 +26,7 @@ struct pri_trials {
     struct pri_arrivals *half[2]; /* to fit, to evaluate */
     uint64_t *bits[2];
     struct pri_moments *of[2]; /* within `hops`, or NULL */
-    int32_t hops;
+    int32_t hops, attempts;
     struct pricer_forward_node *node;       /* [nodes] */
     double *variance, *coefficient, *other; /* [nodes] */
 };
@@ -64,16 +65,16 @@ static enum pricer_status draw_halves(
     count = count / 512 * 512;
     enum pricer_status status = PRICER_OK;
     for (int k = 0; k < 2 && status == PRICER_OK; k++)
-        status = pri_arrivals_draw(
-            net,
-            &(struct pri_arrivals_settings){
-                .seed = settings->seed,
-                .first = PRI_PLANNING_GROUP + k * count / 512,
-                .patterns = count,
-                .hops = settings->hops,
-                .attempts = settings->repeat > 0 ? settings->repeat : 1,
-                .threads = settings->threads},
-            &trials->half[k]);
+        status =
+            pri_arrivals_draw(net,
+                              &(struct pri_arrivals_settings){
+                                  .seed = settings->seed,
+                                  .first = PRI_PLANNING_GROUP + k * count / 512,
+                                  .patterns = count,
+                                  .hops = settings->hops,
+                                  .attempts = trials->attempts,
+                                  .threads = settings->threads},
+                              &trials->half[k]);
     return status;
 }
 
@@ -82,12 +83,13 @@ static enum pricer_status make_halves(
 {
     const struct pricer_network *net = trials->network;
     int64_t n = net->nodes;
-    int32_t attempts = settings->repeat > 0 ? settings->repeat : 1;
-    trials->exact = pri_arrivals_count(net, attempts, TRIAL_ENUMERATED / n) > 0;
+    trials->exact =
+        pri_arrivals_count(net, trials->attempts, TRIAL_ENUMERATED / n) > 0;
     enum pricer_status status =
-        trials->exact ? pri_arrivals_enumerate(net, settings->hops, attempts,
-                                               &trials->half[0])
-                      : draw_halves(trials, settings);
+        trials->exact
+            ? pri_arrivals_enumerate(net, settings->hops, trials->attempts,
+                                     &trials->half[0])
+            : draw_halves(trials, settings);
     for (int k = 0; k < 2 && status == PRICER_OK; k++)
         if (trials->half[k] != NULL) {
             trials->bits[k] = pri_alloc(n * trials->half[k]->words, 8);
@@ -105,6 +107,7 @@ enum pricer_status pri_trials_make(
     if (made == NULL)
         return PRICER_MEMORY;
     made->network = network;
+    made->attempts = settings->repeat > 0 ? settings->repeat : 1;
     made->team =
         pri_team_new(pri_threads(settings->threads, n + network->links));
     made->node = pri_alloc(n, sizeof *made->node);
@@ -176,6 +179,13 @@ enum pricer_status pri_trials_error(struct pri_trials *trials,
         what->factor, trials->node, fault);
     for (int32_t i = 0; i < network.nodes && status == PRICER_OK; i++)
         trials->variance[i] = what->noiseless ? 0 : trials->node[i].variance;
+    if (status == PRICER_OK && what->hops == 0) {
+        pri_forward_uplinks(&network, trials->attempts, trials->other);
+        pri_forward_fit_alone(&senders, trials->other, trials->coefficient,
+                              &objective, &gap);
+        *mse = objective / (n * n);
+        return PRICER_OK;
+    }
     if (status == PRICER_OK)
         status = set_hops(trials, what->hops);
     if (status == PRICER_OK)

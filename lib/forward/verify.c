@@ -8,7 +8,7 @@
  * arrives is found by a search of one pattern, node by node. Over all patterns W,
  * the probabilities of arrival and the duality gap must agree with the plan; over
  * sampled ones the error of data in one direction, which is at most W, must not be
- * above it by 6 standard errors.
+ * above it by 6 standard errors. Rounds of several attempts are sampled.
  */
 #include "forward.h"
 #include "pricer_forward.h"
@@ -51,6 +51,7 @@ complain(struct verify *verify, const char *words, ...)
 struct held {
     struct pricer_forward_node release;
     double eps, delta;
+    double diameter; /* in radii */
     int32_t node;
 };
 
@@ -62,13 +63,15 @@ static int compare_held(const void *left, const void *right)
                         a->release.loss,
                         a->release.noise,
                         a->eps,
-                        a->delta};
+                        a->delta,
+                        a->diameter};
     const double y[] = {(double)b->release.release,
                         b->release.threshold,
                         b->release.loss,
                         b->release.noise,
                         b->eps,
-                        b->delta};
+                        b->delta,
+                        b->diameter};
     for (size_t k = 0; k < sizeof x / sizeof *x; k++)
         if (x[k] != y[k])
             return x[k] < y[k] ? -1 : 1;
@@ -81,15 +84,19 @@ static bool is_same(const struct held *a, const struct held *b)
            a->release.threshold == b->release.threshold &&
            a->release.loss == b->release.loss &&
            a->release.noise == b->release.noise && a->eps == b->eps &&
-           a->delta == b->delta;
+           a->delta == b->delta && a->diameter == b->diameter;
 }
 
 /* Recompute one release; false if it cannot be one. */
 static bool check_release(struct verify *verify, const struct held *held,
                           struct pri_release_check *found)
 {
-    if (!pri_release_recompute(&held->release, verify->network->dimension,
-                               verify->rounds, held->eps, held->delta, found))
+    if (!pri_release_recompute(
+            &held->release, verify->network->dimension, held->diameter,
+            &(struct pricer_budget){.eps = held->eps,
+                                    .delta = held->delta,
+                                    .rounds = verify->rounds},
+            found))
         return false;
     double used = found->pure
                       ? (double)((held->release.loss + found->charge) *
@@ -135,7 +142,8 @@ static enum pricer_status check_releases(struct verify *verify)
         return PRICER_MEMORY;
     for (int32_t i = 0; i < net->nodes; i++) {
         held[i] = (struct held){verify->plan->node[i], net->everyone_eps[i],
-                                net->everyone_delta[i], i};
+                                net->everyone_delta[i],
+                                net->node_diameter[i] / net->node_radius[i], i};
         held[i].release.noise /= net->node_radius[i];
     }
     qsort(held, (size_t)net->nodes, sizeof *held, compare_held);
@@ -155,7 +163,6 @@ struct count {
     struct verify *verify;
     bool *link, *uplink; /* [links] and [nodes], up or not */
     int32_t *level;  /* [nodes] relays that are needed; -1: does not arrive */
-    int32_t *queue;  /* [nodes] */
     double *arrived; /* [nodes] probability, or how often */
     double *slope;   /* [nodes] E a_i (sum - wanted), for the gradient */
     double wanted;   /* sum of the radii */
@@ -163,28 +170,32 @@ struct count {
     double whole, square;
 };
 
-/* Who arrives: breadth first from the server, at most `hops` relays. */
+static void forget(struct count *count)
+{
+    for (int32_t i = 0; i < count->verify->network->nodes; i++)
+        count->level[i] = -1;
+}
+
+/* Who arrives of those who hold a release when an attempt begins: from the server,
+ * at most `hops` relays. What arrives from the attempt after it, which `level` has,
+ * arrives from this one too. */
 static void search(struct count *count)
 {
     const struct pricer_network *net = count->verify->network;
-    int32_t first = 0, last = 0;
-    for (int32_t i = 0; i < net->nodes; i++) {
-        count->level[i] = count->uplink[i] ? 0 : -1;
+    int32_t *level = count->level;
+    for (int32_t i = 0; i < net->nodes; i++)
         if (count->uplink[i])
-            count->queue[last++] = i;
-    }
-    for (; first < last; first++) {
-        int32_t j = count->queue[first];
-        if (count->level[j] >= count->verify->plan->hops)
-            break;
-        for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++) {
-            int32_t l = net->in_link[k], i = net->from[l];
-            if (!count->link[l] || count->level[i] >= 0)
+            level[i] = 0;
+    for (int32_t h = 0; h < count->verify->plan->hops; h++)
+        for (int32_t j = 0; j < net->nodes; j++) {
+            if (level[j] != h)
                 continue;
-            count->level[i] = count->level[j] + 1;
-            count->queue[last++] = i;
+            for (int32_t k = net->in_start[j]; k < net->in_start[j + 1]; k++) {
+                int32_t l = net->in_link[k], i = net->from[l];
+                if (count->link[l] && (level[i] < 0 || level[i] > h + 1))
+                    level[i] = h + 1;
+            }
         }
-    }
 }
 
 static void add_pattern(struct count *count, double weight)
@@ -192,7 +203,6 @@ static void add_pattern(struct count *count, double weight)
     const struct pricer_network *net = count->verify->network;
     const struct pricer_forward_node *node = count->verify->plan->node;
     double off = -count->wanted, noise = 0;
-    search(count);
     for (int32_t i = 0; i < net->nodes; i++) {
         if (count->level[i] < 0)
             continue;
@@ -281,6 +291,8 @@ static void enumerate(struct count *count, int32_t i, int32_t l, double weight)
             enumerate(count, i, l + 1, weight * law[state]);
         }
     } else {
+        forget(count);
+        search(count);
         add_pattern(count, weight);
     }
 }
@@ -394,8 +406,9 @@ static enum pricer_status check_error(struct verify *verify)
 {
     const struct pricer_network *net = verify->network;
     int64_t size = (int64_t)net->nodes + net->links;
-    int64_t all = count_patterns(net, ALL_STEPS);
-    int64_t some = SAMPLE_STEPS / size;
+    int64_t attempts = verify->plan->repeat > 1 ? verify->plan->repeat : 1;
+    int64_t all = attempts > 1 ? INT64_MAX : count_patterns(net, ALL_STEPS);
+    int64_t some = SAMPLE_STEPS / (size * attempts);
     some = some > SAMPLE_MAX ? SAMPLE_MAX : some;
     struct count count = {.verify = verify};
     if (all > ALL_STEPS / size && some < SAMPLE_MIN)
@@ -403,11 +416,10 @@ static enum pricer_status check_error(struct verify *verify)
     count.link = pri_alloc(net->links, sizeof *count.link);
     count.uplink = pri_alloc(net->nodes, sizeof *count.uplink);
     count.level = pri_alloc(net->nodes, sizeof *count.level);
-    count.queue = pri_alloc(net->nodes, sizeof *count.queue);
     count.arrived = pri_alloc(net->nodes, sizeof *count.arrived);
     count.slope = pri_alloc(net->nodes, sizeof *count.slope);
-    bool room = count.link && count.uplink && count.level && count.queue &&
-                count.arrived && count.slope;
+    bool room = count.link && count.uplink && count.level && count.arrived &&
+                count.slope;
     for (int32_t i = 0; i < net->nodes; i++)
         count.wanted += net->node_radius[i];
     if (room && all <= ALL_STEPS / size) {
@@ -415,7 +427,11 @@ static enum pricer_status check_error(struct verify *verify)
         check_all(&count);
     } else if (room) {
         for (int64_t k = 0; k < some; k++) {
-            draw_pattern(&count, k);
+            forget(&count);
+            for (int64_t a = 0; a < attempts; a++) {
+                draw_pattern(&count, k * attempts + a);
+                search(&count);
+            }
             add_pattern(&count, 1);
         }
         check_sample(&count);
@@ -423,7 +439,6 @@ static enum pricer_status check_error(struct verify *verify)
     free(count.link);
     free(count.uplink);
     free(count.level);
-    free(count.queue);
     free(count.arrived);
     free(count.slope);
     return room ? PRICER_OK : PRICER_MEMORY;

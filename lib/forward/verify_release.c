@@ -184,9 +184,11 @@ static long double find_charge(long double k, long double t, long double e0,
 }
 
 static bool check_sphere(const struct pricer_forward_node *node,
-                         int64_t dimension, int64_t rounds, double eps,
-                         double delta, struct pri_release_check *found)
+                         int64_t dimension, const struct pricer_budget *budget,
+                         struct pri_release_check *found)
 {
+    int64_t rounds = budget->rounds;
+    double eps = budget->eps, delta = budget->delta;
     long double d = (long double)dimension, k = d + 1, t = node->threshold;
     long double e0 = node->loss, many = (long double)rounds;
     double steps = node->loss * 0x1p40;
@@ -223,14 +225,33 @@ static bool check_sphere(const struct pricer_forward_node *node,
     return true;
 }
 
+/*
+ * How far apart two payloads are before the noise. Rounding towards zero to a
+ * grid adds less than a step to every coordinate of a difference, and clipping
+ * and its rounding 4 steps and (8 d + 64) 2^-53 for each of two data:
+ * lib/round/round.c, (4). Steps are at most 2^-29 of the reach of a payload.
+ */
+static long double gaussian_move(long double diameter, long double d,
+                                 long double noise)
+{
+    long double reach = 1 + 64 * fmaxl(noise, 2.L / 1984);
+    long double step = reach * 0x1p-29L;
+    long double more =
+        sqrtl(d) * step + 2 * (4 * step + (8 * d + 64) * 0x1p-53L);
+    return diameter < 2 ? fminl(diameter + more, 2) : 2;
+}
+
 static bool check_gaussian(const struct pricer_forward_node *node,
-                           int64_t dimension, int64_t rounds, double eps,
+                           int64_t dimension, double diameter,
+                           const struct pricer_budget *budget,
                            struct pri_release_check *found)
 {
-    long double noise = node->noise;
-    if (!(noise > 0 && noise <= DBL_MAX))
+    long double noise = node->noise, many = (long double)budget->rounds;
+    double eps = budget->eps;
+    if (!(noise > 0 && noise <= DBL_MAX) || !(diameter > 0))
         return false;
-    long double mu = 2 / noise * sqrtl((long double)rounds) * (1 + 1e-15L);
+    long double move = gaussian_move(diameter, (long double)dimension, noise);
+    long double mu = move / noise * sqrtl(many) * (1 + 1e-15L);
     long double delta = isinf(eps) ? 0 : gaussian_delta(eps, mu);
     if (!(delta >= 0))
         return false;
@@ -242,11 +263,12 @@ static bool check_gaussian(const struct pricer_forward_node *node,
 }
 
 bool pri_release_recompute(const struct pricer_forward_node *node,
-                           int64_t dimension, int64_t rounds, double eps,
-                           double delta, struct pri_release_check *found)
+                           int64_t dimension, double diameter,
+                           const struct pricer_budget *budget,
+                           struct pri_release_check *found)
 {
     if (node->release == PRICER_RELEASE_SPHERE)
-        return check_sphere(node, dimension, rounds, eps, delta, found);
+        return check_sphere(node, dimension, budget, found);
     return node->release == PRICER_RELEASE_GAUSSIAN &&
-           check_gaussian(node, dimension, rounds, eps, found);
+           check_gaussian(node, dimension, diameter, budget, found);
 }

@@ -203,8 +203,6 @@ static const char *find_stray(const struct intake *intake, int64_t i)
                                           "belong to 'scheme: forward'";
     if (intake->server_eps[i] != INFINITY)
         return "server_eps belongs to 'scheme: sum', not to forward";
-    if (!isnan(intake->diameter[i]))
-        return "diameter does not work with 'scheme: forward' yet";
     if (isnan(intake->everyone_eps[i]) && intake->trust->everyone_eps == 0)
         return "everyone_eps is missing, here and in the scenario";
     return NULL;

@@ -38,12 +38,6 @@ static bool belongs_to_sum(const char *name)
            begins(name, "objective.");
 }
 
-/* Keys that both schemes can have, and only sum has today. */
-static bool is_for_later(const char *name)
-{
-    return strcmp(name, "diameter") == 0;
-}
-
 enum pricer_status pri_scenario_check_scheme(
     const struct pricer_scenario *scenario, enum pricer_scheme scheme,
     struct pricer_fault *fault)
@@ -67,10 +61,6 @@ enum pricer_status pri_scenario_check_scheme(
             return pri_scenario_fault(
                 scenario, name, fault,
                 "%s belongs to 'scheme: sum', and the scheme is forward", name);
-        if (forward && is_for_later(name))
-            return pri_scenario_fault(
-                scenario, name, fault,
-                "%s does not work with 'scheme: forward' yet", name);
     }
     return PRICER_OK;
 }
@@ -203,6 +193,12 @@ static enum pricer_status check_reference(
                                   "step = %.12g is above %.12g, the radius: "
                                   "leave reference out",
                                   scenario->step, scenario->radius);
+    if (scenario->diameter > 0 && scenario->diameter < 2 * scenario->step)
+        return pri_scenario_fault(
+            scenario, "diameter", fault,
+            "diameter = %.12g is below %.12g, twice the step: with 'reference: "
+            "last' what a link shows is hidden by noise for two steps, no less",
+            scenario->diameter, 2 * scenario->step);
     return PRICER_OK;
 }
 
@@ -239,6 +235,10 @@ enum pricer_status pri_scenario_complete(struct pricer_scenario *scenario,
         status = check_given(scenario, fault);
     if (status == PRICER_OK)
         fill_defaults(scenario);
+    if (status == PRICER_OK && scenario->everyone_delta >= 1)
+        return pri_scenario_fault(scenario, "trust.everyone.delta", fault,
+                                  "trust.everyone.delta = %.12g is not below 1",
+                                  scenario->everyone_delta);
     if (status == PRICER_OK && scenario->diameter > 2 * scenario->radius)
         return pri_scenario_fault(
             scenario, "diameter", fault,

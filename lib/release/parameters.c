@@ -103,6 +103,7 @@ enum pricer_status pri_release_sphere(int64_t dimension, double radius,
         .dimension = dimension,
         .rounds = 1,
         .radius = radius,
+        .diameter = 2 * radius,
         .t = t,
         .e0 = e0,
         .q = (double)cap.share,
@@ -120,6 +121,7 @@ void pri_release_rescale(double radius, struct pri_release *release)
     double factor = radius / release->radius;
     release->noise =
         pri_round_up(release->noise * (long double)radius / release->radius);
+    release->diameter *= factor;
     release->variance *= factor * factor;
     release->radius = radius;
 }
@@ -287,6 +289,59 @@ static enum pricer_status make_sphere(const struct pri_release_wish *wish,
                      wish->eps, (long long)wish->rounds);
 }
 
+/*
+ * What the means of two messages differ by, as a + b noise with a and b that
+ * fall with the diameter. Proof of the claim in release.h: by lib/round/round.c,
+ * (4), a diameter D below 2 R becomes at most
+ *
+ *     D + (sqrt(d) + 8) step + (16 d + 128) 2^-53 R,
+ *
+ * and by lib/forward/round.c the step of the grid is at most 2^-29 times
+ * R + 64 max(noise, 2 R / 1984), which is less than 1.07 R + 64 noise. Two
+ * messages are never further apart than 2 R, by (1) there.
+ */
+struct move {
+    long double fixed, growing;
+};
+
+static struct move move_of(double radius, double diameter, int64_t dimension)
+{
+    long double d = (long double)dimension, r = radius;
+    long double steps = (sqrtl(d) + 8) * 0x1p-29L * (1 + 0x1p-40L);
+    return (struct move){diameter + steps * 1.07L * r + (16 * d + 128) * U * r,
+                         64 * steps};
+}
+
+static bool is_near(double radius, double diameter)
+{
+    return diameter > 0 && diameter < 2 * radius;
+}
+
+long double pri_gaussian_move(double radius, double diameter, int64_t dimension,
+                              double noise)
+{
+    long double whole = 2 * (long double)radius;
+    if (!is_near(radius, diameter))
+        return whole;
+    struct move move = move_of(radius, diameter, dimension);
+    return fminl(whole, (move.fixed + move.growing * noise) * (1 + 0x1p-50L));
+}
+
+/* The least noise with move <= mu noise. It is not below what every message
+ * gets, 2 R / 1984: the variance would not be that of the payload. */
+static long double least_noise(const struct pri_release_wish *wish,
+                               long double mu)
+{
+    long double noise = 2 * (long double)wish->radius / mu;
+    if (is_near(wish->radius, wish->diameter)) {
+        struct move move =
+            move_of(wish->radius, wish->diameter, wish->dimension);
+        if (mu > 2 * move.growing)
+            noise = fminl(noise, move.fixed / (mu - move.growing));
+    }
+    return fmaxl(noise, 2 * (long double)wish->radius / 1984) * (1 + SLACK);
+}
+
 static enum pricer_status make_gaussian(const struct pri_release_wish *wish,
                                         struct pri_release *release,
                                         struct pricer_fault *fault)
@@ -306,12 +361,14 @@ static enum pricer_status make_gaussian(const struct pri_release_wish *wish,
         return pri_fault(fault, PRICER_INFEASIBLE,
                          "no Gaussian keeps eps = %g, delta = %g", wish->eps,
                          wish->delta);
-    long double noise = 2 * (long double)wish->radius / mu * (1 + SLACK);
+    long double noise = least_noise(wish, mu);
+    bool near = is_near(wish->radius, wish->diameter);
     *release = (struct pri_release){
         .kind = PRI_RELEASE_GAUSSIAN,
         .dimension = wish->dimension,
         .rounds = wish->rounds,
         .radius = wish->radius,
+        .diameter = near ? wish->diameter : 2 * wish->radius,
         .noise = pri_round_up(noise),
         .variance = (double)(noise * noise * (long double)wish->dimension),
     };
@@ -328,6 +385,10 @@ static enum pricer_status check_wish(const struct pri_release_wish *wish,
     if (!(wish->radius > 0 && wish->radius <= DBL_MAX))
         return pri_fault(fault, PRICER_VALUE, "radius = %g is not positive",
                          wish->radius);
+    if (!(wish->diameter >= 0 && wish->diameter <= 2 * wish->radius))
+        return pri_fault(fault, PRICER_VALUE,
+                         "diameter = %g is not between 0 and twice the radius",
+                         wish->diameter);
     if (!(wish->eps > 0))
         return pri_fault(fault, PRICER_VALUE, "eps = %g is not positive",
                          wish->eps);

@@ -65,7 +65,9 @@ struct pri_release {
     int64_t dimension;
     int64_t rounds; /* that the budget is for */
     double radius;
-    double t, e0;  /* threshold, and loss of a round: a multiple of 2^-40 */
+    double diameter; /* the guarantee is for data no further apart: of a sphere
+                        always twice the radius */
+    double t, e0;    /* threshold, and loss of a round: a multiple of 2^-40 */
     double q, p;   /* share of the cap, and the probability of landing in it */
     double m;      /* y = radius V / m */
     double charge; /* for all that is not quite uniform, in eps a round */
@@ -79,7 +81,18 @@ struct pri_release_wish {
     double radius;
     double eps, delta; /* over all rounds; delta may be 0 for the sphere */
     int64_t rounds;
+    double diameter; /* of neighbouring data; 0: twice the radius */
 };
+
+/*
+ * How far apart the means of a Gaussian's payload are for two data that differ
+ * by at most `diameter` (0: twice the radius), in the data's units.
+ *
+ * Claim: a payload with this noise is, for such data, as private as a Gaussian
+ * of the same noise whose mean moves by what is returned. Proof: parameters.c.
+ */
+long double pri_gaussian_move(double radius, double diameter, int64_t dimension,
+                              double noise);
 
 /*
  * The release of least variance that keeps (eps, delta) over the rounds. Proof:
@@ -152,8 +165,8 @@ double pri_release_eps(const struct pri_release_loss *loss, double delta);
 struct pri_release_entry {
     enum pri_release_kind kind;
     int64_t dimension;
-    double t, e0;   /* of the sphere */
-    double ratio;   /* of the Gaussian: 2 radius / noise */
+    double t, e0; /* of the sphere */
+    double ratio; /* of the Gaussian: 2 radius / noise, whatever the diameter */
     int64_t rounds; /* at most */
 };
 

@@ -76,6 +76,24 @@ void pri_sampler_free(struct pri_sampler *sampler)
     free(sampler);
 }
 
+/* Tries to draw bytes for at a time, where each is accepted with probability
+ * `all`: the kernel makes blocks of 64 bytes, and a call takes as long as two more
+ * of them. */
+static int64_t best_batch(double all)
+{
+    double least = INFINITY, missed = 1;
+    int64_t best = 1;
+    for (int64_t batch = 1; batch <= BATCH; batch++) {
+        missed *= 1 - all;
+        double cost = 2 + ceil((double)batch * TRY_BYTES / 64);
+        if (cost / (1 - missed) < least) {
+            least = cost / (1 - missed);
+            best = batch;
+        }
+    }
+    return best;
+}
+
 enum pricer_status pri_sampler_new(const struct pri_release *release,
                                    struct pri_sampler **sampler,
                                    struct pricer_fault *fault)
@@ -93,8 +111,7 @@ enum pricer_status pri_sampler_new(const struct pri_release *release,
     made->release = *release;
     made->along = pri_alloc(padded, sizeof *made->along);
     made->most = (int64_t)ceil(44 / -log1p(-all));
-    made->batch =
-        (int64_t)fmin(BATCH, 2.6 / sqrt(all)); /* call against waste */
+    made->batch = best_batch(all);
     if (made->along == NULL || pri_expander_new(&made->expander) != PRICER_OK ||
         pri_coin_threshold(release->e0, &made->coin) != PRICER_OK) {
         pri_sampler_free(made);
@@ -171,13 +188,13 @@ enum pricer_status pri_sampler_draw(struct pri_sampler *sampler,
                                     int64_t *tries, struct pricer_fault *fault)
 {
     unsigned char bytes[BATCH * TRY_BYTES];
+    size_t size = (size_t)sampler->batch * TRY_BYTES;
     enum pricer_status status = PRICER_OK;
     bool accepted = false;
     int64_t count = 0;
     if (!sampler->set)
         return pri_fault(fault, PRICER_VALUE, "there is no data to release");
     while (!accepted && status == PRICER_OK && count < sampler->most) {
-        size_t size = (size_t)sampler->batch * TRY_BYTES;
         if (!source->draw(source->context, bytes, size))
             status = PRICER_FILE;
         for (int64_t k = 0; k < sampler->batch && count < sampler->most &&
@@ -190,7 +207,7 @@ enum pricer_status pri_sampler_draw(struct pri_sampler *sampler,
                        PRI_SEED_BYTES);
         }
     }
-    sodium_memzero(bytes, sizeof bytes);
+    sodium_memzero(bytes, size);
     if (status == PRICER_OK && !accepted)
         status = PRICER_FILE;
     if (status != PRICER_OK)

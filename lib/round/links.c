@@ -74,20 +74,37 @@ PRI_INLINE pri_half spread(uint64_t word)
     return (pri_half){word, word, word, word};
 }
 
-/* Compare four more bits of u, `random`, with the top four of each level. */
+/* The four bits of a hexadecimal digit as words, the highest first. */
+static const uint64_t digit_words[16][4] = {
+#define BIT(x, w) -(uint64_t)((x) >> (3 - (w)) & 1)
+#define DIGIT(x)                                                               \
+    {                                                                          \
+        BIT(x, 0), BIT(x, 1), BIT(x, 2), BIT(x, 3)                             \
+    }
+    DIGIT(0),  DIGIT(1),  DIGIT(2),  DIGIT(3), DIGIT(4),  DIGIT(5),
+    DIGIT(6),  DIGIT(7),  DIGIT(8),  DIGIT(9), DIGIT(10), DIGIT(11),
+    DIGIT(12), DIGIT(13), DIGIT(14), DIGIT(15)
+#undef DIGIT
+#undef BIT
+};
+
+/* Compare four more bits of u, `random`, with the top four of each level: from
+ * the lowest of them up, a bit that differs decides. */
 PRI_INLINE void compare(const pri_wide *level, int levels,
                         const struct pri_lanes random[4],
                         struct pri_lanes *less, struct pri_lanes *open)
 {
     for (int k = 0; k < levels; k++) {
-        uint64_t top = (uint64_t)(level[k] >> 64);
-        for (int w = 0; w < 4; w++) {
-            pri_half bit = spread(-(top >> (63 - w) & 1));
-            for (int h = 0; h < 2; h++) {
-                pri_half differs = random[w].half[h] ^ bit;
-                less[k].half[h] |= open[k].half[h] & differs & bit;
-                open[k].half[h] &= ~differs;
+        const uint64_t *word = digit_words[(unsigned)(level[k] >> 124)];
+        for (int h = 0; h < 2; h++) {
+            pri_half below = spread(0), equal = open[k].half[h];
+            for (int w = 3; w >= 0; w--) {
+                pri_half differs = random[w].half[h] ^ word[w];
+                below ^= differs & (below ^ word[w]);
+                equal &= ~differs;
             }
+            less[k].half[h] |= open[k].half[h] & below;
+            open[k].half[h] = equal;
         }
     }
 }
@@ -99,6 +116,9 @@ PRI_INLINE bool any(const struct pri_lanes *open, int levels)
         seen |= open[k].half[0] | open[k].half[1];
     return (seen[0] | seen[1] | seen[2] | seen[3]) != 0;
 }
+
+/* Before so many bits of u, 512 rounds are hardly ever all decided. */
+enum { LEAST_BITS = 8 };
 
 /* 512 values of each comparison u < level. */
 PRI_INLINE void draw_levels(const struct pri_pair *pair, int levels,
@@ -112,7 +132,9 @@ PRI_INLINE void draw_levels(const struct pri_pair *pair, int levels,
         open[k] = pri_lanes_fill(~UINT64_C(0));
         less[k] = pri_lanes_fill(0);
     }
-    for (int digit = 0; digit < pair->digits && any(open, levels); digit += 4) {
+    for (int digit = 0;
+         digit < pair->digits && (digit < LEAST_BITS || any(open, levels));
+         digit += 4) {
         struct pri_lanes random[4] = {pri_lanes_fill((uint64_t)digit / 4),
                                       pri_lanes_count(0), pri_lanes_fill(low),
                                       pri_lanes_fill(high)};
@@ -125,13 +147,12 @@ PRI_INLINE void draw_levels(const struct pri_pair *pair, int levels,
 
 /* The number of levels is a constant of each call of draw_levels(), so that the
  * compiler unrolls it. */
-PRI_CLONES
-static void draw_pair(const struct pri_pair *pair,
-                      const struct pri_threefry_key *key, int32_t low,
-                      int32_t high, uint64_t *forward, uint64_t *backward)
+PRI_INLINE void draw_one(const struct pri_draw *draw,
+                         const struct pri_threefry_key *key)
 {
-    struct pri_lanes less[PRI_ALWAYS + 1];
-    uint64_t a = (uint32_t)low, b = (uint32_t)high;
+    const struct pri_pair *pair = &draw->pair;
+    struct pri_lanes less[PRI_ALWAYS + 1], back;
+    uint64_t a = (uint32_t)draw->low, b = (uint32_t)draw->high;
     less[PRI_NEVER] = pri_lanes_fill(0);
     less[PRI_ALWAYS] = pri_lanes_fill(~UINT64_C(0));
     if (pair->levels == 1)
@@ -140,25 +161,38 @@ static void draw_pair(const struct pri_pair *pair,
         draw_levels(pair, 2, key, a, b, less);
     else if (pair->levels == 3)
         draw_levels(pair, 3, key, a, b, less);
-    for (int h = 0; h < 2; h++) {
-        pri_half ahead = less[pair->forward].half[h];
-        pri_half both = less[pair->both].half[h];
-        pri_half either = less[pair->either].half[h];
-        pri_half back = both | (either & ~ahead);
-        for (int k = 0; k < 4; k++) {
-            forward[4 * h + k] = ahead[k];
-            if (backward != NULL)
-                backward[4 * h + k] = back[k];
-        }
-    }
+    memcpy(draw->forward, &less[pair->forward], sizeof back);
+    if (draw->backward == NULL)
+        return;
+    for (int h = 0; h < 2; h++)
+        back.half[h] =
+            less[pair->both].half[h] |
+            (less[pair->either].half[h] & ~less[pair->forward].half[h]);
+    memcpy(draw->backward, &back, sizeof back);
+}
+
+PRI_CLONES
+static void draw_pairs(const struct pri_draw *draws, int64_t count,
+                       const struct pri_threefry_key *key)
+{
+    struct pri_threefry_key local = *key;
+    for (int64_t k = 0; k < count; k++)
+        draw_one(&draws[k], &local);
 }
 
 /* The clones stay inside this file: the compiler would export them. */
+void pri_draw_pairs(const struct pri_draw *draws, int64_t count,
+                    const struct pri_threefry_key *key)
+{
+    draw_pairs(draws, count, key);
+}
+
 void pri_draw_pair(const struct pri_pair *pair,
                    const struct pri_threefry_key *key, int32_t low,
                    int32_t high, uint64_t *forward, uint64_t *backward)
 {
-    draw_pair(pair, key, low, high, forward, backward);
+    struct pri_draw draw = {*pair, low, high, forward, backward};
+    draw_pairs(&draw, 1, key);
 }
 
 struct pri_threefry_key pri_draw_key(uint64_t seed, int64_t group)

@@ -36,6 +36,15 @@ void pri_draw_pair(const struct pri_pair *pair,
                    const struct pri_threefry_key *key, int32_t low,
                    int32_t high, uint64_t *forward, uint64_t *backward);
 
+/* The same for many pairs, one after the other. */
+struct pri_draw {
+    struct pri_pair pair;
+    int32_t low, high;
+    uint64_t *forward, *backward;
+};
+void pri_draw_pairs(const struct pri_draw *draws, int64_t count,
+                    const struct pri_threefry_key *key);
+
 /* The replayed noise of a payload. */
 void pri_round_noise(struct pricer_random *random, uint64_t seed, int64_t round,
                      int32_t from, int32_t to);

@@ -63,15 +63,13 @@ enum pricer_status pri_forward_fast_new(struct pri_job *job,
 
 /* ---------------------------------------------------------------- counts -- */
 
-/* How many of the first `count` bits are set in both rows. */
-PRI_INLINE uint32_t count_both(const uint64_t *a, const uint64_t *b, int count)
+/* How many bits are set in both rows, of those in the mask. */
+PRI_INLINE uint32_t count_both(const uint64_t *a, const uint64_t *b,
+                               const uint64_t *mask)
 {
-    int found = 0;
-    for (int w = 0; 64 * w < count; w++) {
-        int left = count - 64 * w;
-        uint64_t mask = left < 64 ? ~(~UINT64_C(0) << left) : ~UINT64_C(0);
-        found += __builtin_popcountll(a[w] & b[w] & mask);
-    }
+    uint64_t found = 0;
+    for (int w = 0; w < PRI_LANES; w++)
+        found += (uint64_t)__builtin_popcountll(a[w] & b[w] & mask[w]);
     return (uint32_t)found;
 }
 
@@ -81,21 +79,28 @@ static void count_states(const struct pri_forward_fast *fast, int count,
 {
     const struct pricer_network *net = fast->job->network;
     const struct pricer_forward_node *node = fast->job->forward->node;
+    uint64_t mask[PRI_LANES];
+    for (int w = 0; w < PRI_LANES; w++) {
+        int left = count - 64 * w;
+        mask[w] = left >= 64 ? ~UINT64_C(0)
+                  : left > 0 ? ~(~UINT64_C(0) << left)
+                             : 0;
+    }
     for (int64_t i = 0; i < net->nodes; i++) {
         const uint64_t *up = fast->found.uplink + i * PRI_LANES;
         const uint64_t *arrived = fast->found.arrived + i * PRI_LANES;
-        uint32_t came = count_both(arrived, arrived, count);
-        tally->uplink[i] += count_both(up, up, count);
+        uint32_t came = count_both(arrived, arrived, mask);
+        tally->uplink[i] += count_both(up, up, mask);
         tally->excess[i] +=
             pri_to_steps(node[i].coefficient * came - count, PRI_FRACTION);
     }
     for (int64_t l = 0; l < net->links; l++) {
         const uint64_t *up = fast->found.up + l * PRI_LANES;
         int64_t back = net->partner[l];
-        tally->link[l] += count_both(up, up, count);
+        tally->link[l] += count_both(up, up, mask);
         if (back > l)
             tally->both[l] +=
-                count_both(up, fast->found.up + back * PRI_LANES, count);
+                count_both(up, fast->found.up + back * PRI_LANES, mask);
     }
 }
 
@@ -133,14 +138,16 @@ static enum pricer_status enumerate(const struct pri_job *job,
     uint64_t *bits = pri_alloc(all->nodes * all->words, sizeof *bits);
     pri_four *room =
         pri_alloc((int64_t)sums->blocks * PRI_ROUNDS, sizeof *room);
-    double errors[64], bars[64], total = 0;
+    double errors[PRI_ROUNDS], bars[PRI_ROUNDS], total = 0;
     status = bits != NULL && room != NULL ? PRICER_OK : PRICER_MEMORY;
     if (status == PRICER_OK)
         pri_arrivals_within(all, job->forward->hops, bits);
-    for (int64_t w = 0; w < all->words && status == PRICER_OK; w++) {
-        pri_arrival_sums_find(sums, bits + w, all->words, 1, room, errors,
+    for (int64_t w = 0; w < all->words && status == PRICER_OK; w += PRI_LANES) {
+        int64_t left = all->words - w;
+        int words = left < PRI_LANES ? (int)left : PRI_LANES;
+        pri_arrival_sums_find(sums, bits + w, all->words, words, room, errors,
                               bars);
-        for (int64_t k = 0; k < 64 && 64 * w + k < all->patterns; k++)
+        for (int64_t k = 0; k < 64 * words && 64 * w + k < all->patterns; k++)
             total += all->weight[64 * w + k] * errors[k];
     }
     if (status == PRICER_OK)

@@ -17,6 +17,7 @@
 #include "random/random.h"
 #include "release/release.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,10 +133,19 @@ void pri_arrival_sums_free(struct pri_arrival_sums *sums)
 
 /* ------------------------------------------------------------------ sums -- */
 
-/* Transpose 8 x 8 bits: bit k of byte i becomes bit i of byte k. */
-PRI_INLINE uint64_t transpose(uint64_t x)
+/* Exchange the part of a that the mask, moved up by `shift`, covers with the part
+ * of b that it covers. */
+PRI_INLINE void exchange(pri_half *a, pri_half *b, int shift, uint64_t mask)
 {
-    uint64_t swap = (x ^ (x >> 7)) & UINT64_C(0x00aa00aa00aa00aa);
+    pri_half swap = ((*a >> shift) ^ *b) & mask;
+    *b ^= swap;
+    *a ^= swap << shift;
+}
+
+/* Transpose 8 x 8 bits of each word: bit k of byte i becomes bit i of byte k. */
+PRI_INLINE pri_half transpose(pri_half x)
+{
+    pri_half swap = (x ^ (x >> 7)) & UINT64_C(0x00aa00aa00aa00aa);
     x ^= swap ^ (swap << 7);
     swap = (x ^ (x >> 14)) & UINT64_C(0x0000cccc0000cccc);
     x ^= swap ^ (swap << 14);
@@ -143,34 +153,49 @@ PRI_INLINE uint64_t transpose(uint64_t x)
     return x ^ swap ^ (swap << 28);
 }
 
-/* From the rows of up to eight nodes to a byte a pattern. */
+/* From the rows of up to eight nodes to a byte a pattern, that of pattern t at
+ * place_of(t): first byte p of row i becomes byte i of word p, for all eight words
+ * of a row at once. */
 PRI_INLINE void gather(const uint64_t *bits, int64_t stride, int words,
                        int rows, uint8_t *bytes)
 {
-    for (int w = 0; w < words; w++) {
-        uint64_t word[GROUP] = {0};
-        for (int i = 0; i < rows; i++)
-            word[i] = bits[i * stride + w];
-        for (int p = 0; p < 8; p++) {
-            uint64_t square = 0;
-            for (int i = 0; i < GROUP; i++)
-                square |= (word[i] >> 8 * p & 255) << 8 * i;
-            square = transpose(square);
-            for (int k = 0; k < 8; k++)
-                bytes[64 * w + 8 * p + k] = (uint8_t)(square >> 8 * k);
+    struct pri_lanes x[GROUP] = {0};
+    for (int i = 0; i < rows; i++)
+        memcpy(&x[i], bits + i * stride, (size_t)words * sizeof *bits);
+    for (int h = 0; h < 2; h++) {
+        for (int i = 0; i < 4; i++)
+            exchange(&x[i].half[h], &x[i + 4].half[h], 32,
+                     UINT64_C(0x00000000ffffffff));
+        for (int i = 0; i < 8; i += i % 2 == 0 ? 1 : 3)
+            exchange(&x[i].half[h], &x[i + 2].half[h], 16,
+                     UINT64_C(0x0000ffff0000ffff));
+        for (int i = 0; i < 8; i += 2)
+            exchange(&x[i].half[h], &x[i + 1].half[h], 8,
+                     UINT64_C(0x00ff00ff00ff00ff));
+        for (int p = 0; p < GROUP; p++) {
+            pri_half out = transpose(x[p].half[h]);
+            for (int w = 0; w < 4; w++)
+                out[w] = htole64(out[w]);
+            memcpy(bytes + 64 * p + 32 * h, &out, sizeof out);
         }
     }
 }
 
+/* Pattern 64 w + 8 p + k is at 64 p + 8 w + k, and the other way round. */
+PRI_INLINE int place_of(int t)
+{
+    return (t >> 3 & 7) << 6 | t >> 6 << 3 | (t & 7);
+}
+
 PRI_INLINE void add_values(const pri_four *value, int rows,
-                           const uint8_t *bytes, int patterns, pri_four *sum)
+                           const uint8_t *bytes, pri_four *sum)
 {
     pri_four table[1 << GROUP];
     table[0] = (pri_four){0, 0, 0, 0};
     for (int bit = 0, filled = 1; bit < rows; bit++, filled *= 2)
         for (int k = 0; k < filled; k++)
             table[filled + k] = table[k] + value[bit];
-    for (int t = 0; t < patterns; t++)
+    for (int t = 0; t < PRI_ROUNDS; t++)
         sum[t] += table[bytes[t]];
 }
 
@@ -180,7 +205,7 @@ static void add_up(const struct pri_arrival_sums *sums, const uint64_t *bits,
 {
     uint8_t bytes[PRI_ROUNDS];
     for (int32_t b = 0; b < sums->blocks; b++)
-        for (int t = 0; t < 64 * words; t++)
+        for (int t = 0; t < PRI_ROUNDS; t++)
             memcpy(&room[(int64_t)b * PRI_ROUNDS + t],
                    sums->base + (int64_t)b * COLUMNS, sizeof *room);
     for (int32_t first = 0; first < sums->nodes; first += GROUP) {
@@ -189,7 +214,7 @@ static void add_up(const struct pri_arrival_sums *sums, const uint64_t *bits,
         gather(bits + first * stride, stride, words, rows, bytes);
         for (int32_t b = 0; b < sums->blocks; b++)
             add_values(sums->value + (int64_t)b * sums->nodes + first, rows,
-                       bytes, 64 * words, room + (int64_t)b * PRI_ROUNDS);
+                       bytes, room + (int64_t)b * PRI_ROUNDS);
     }
 }
 
@@ -200,13 +225,14 @@ void pri_arrival_sums_find(const struct pri_arrival_sums *sums,
     double n2 = (double)sums->nodes * sums->nodes;
     add_up(sums, bits, stride, words, room);
     for (int t = 0; t < 64 * words; t++) {
-        double square = room[t][FIRST] * room[t][FIRST];
+        int at = place_of(t);
+        double square = room[at][FIRST] * room[at][FIRST];
         for (int32_t b = 1; b < sums->blocks; b++) {
-            pri_four total = room[(int64_t)b * PRI_ROUNDS + t];
+            pri_four total = room[(int64_t)b * PRI_ROUNDS + at];
             total *= total;
             square += (total[0] + total[1]) + (total[2] + total[3]);
         }
-        errors[t] = (room[t][NOISE] + square) / n2;
-        bars[t] = (room[t][BAR] * room[t][BAR] + room[t][BAR_NOISE]) / n2;
+        errors[t] = (room[at][NOISE] + square) / n2;
+        bars[t] = (room[at][BAR] * room[at][BAR] + room[at][BAR_NOISE]) / n2;
     }
 }

@@ -22,7 +22,7 @@ static const struct usage usage = {
     "the\n"
     "budgets towards links and towards the server; the eps that a wanted "
     "error\n"
-    "needs; what links and trust are worth, and where to put good uplinks.\n"
+    "needs; sensitivities to links and trust, and where to put good uplinks.\n"
     "Every number is that of a plan made for it; none is stored.\n"
     "For a study of 'scheme: forward': the error against eps, hops and "
     "rounds;\n"

@@ -1,6 +1,7 @@
 /*
  * pricer fleet: a folder for every machine of a fleet, from a study with a plan.
  */
+#include "common/meaning.h"
 #include "common/options.h"
 #include "common/program.h"
 #include "fleet/setup.h"
@@ -44,6 +45,8 @@ static enum pricer_status read_forward(struct setup *setup,
     if (status == PRICER_OK)
         status = pricer_study_forward_plan(setup->study, 0, &setup->forward,
                                            &record, fault);
+    if (status == PRICER_OK)
+        status = meaning_refuse_near(setup->network, setup->forward, fault);
     if (status == PRICER_OK) {
         setup->plan_id = record.id;
         setup->rounds = record.settings.rounds > 0 ? record.settings.rounds : 1;
@@ -64,6 +67,9 @@ static enum pricer_status open_all(struct setup *setup,
                                                  : read_sum(setup, fault);
     if (status != PRICER_OK)
         return status;
+    setup->attempts = setup->forward != NULL && setup->forward->repeat > 1
+                          ? setup->forward->repeat
+                          : 1;
     setup->members =
         calloc((size_t)setup->network->nodes + 1, sizeof *setup->members);
     setup->keys =

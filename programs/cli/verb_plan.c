@@ -15,14 +15,14 @@
 
 static const struct usage usage = {
     "plan", "STUDY",
-    "Choose the weight and the noise of every link so that the error of the\n"
-    "server's estimate is least while every link stays within its privacy\n"
-    "budget; prove it, check it with other code, and store it in the study.\n"
-    "Ctrl-C stores the best plan so far with its gap.\n"
-    "For a study of 'scheme: forward': choose every node's private release "
-    "and\n"
-    "how the server counts it; of the options --threads and --json belong to "
-    "it.",
+    "Choose what nodes send so that the error of the server's estimate is\n"
+    "least while every privacy budget is kept; prove it, check it with other\n"
+    "code, and store it in the study.\n"
+    "With 'scheme: forward' that is every node's private release, and how the\n"
+    "server counts those that arrive; its options are --from-deliveries,\n"
+    "--name, --threads, --json and --explain.\n"
+    "With 'scheme: sum' it is the weight and the noise of every link; Ctrl-C\n"
+    "stores the best plan so far with its gap.",
     "pricer plan ten.pricer --bias l1 --lambda 0.1 --what-if 3,4=100"};
 
 /* A network with fewer links is planned sooner than threads wake up. */

@@ -22,6 +22,7 @@ struct view {
     int32_t count;
     struct json json;
     struct table *settings; /* NULL: print JSON instead */
+    enum pricer_scheme scheme;
 };
 
 /* A number as SQLite writes it: 15 digits, and a point in each. */
@@ -59,12 +60,24 @@ static void show_cell(struct view *view, const char *key,
     }
 }
 
-/* Every setting but the scenario's text, which is long. */
+/* Settings that the study's scheme does not have. */
+static bool is_stray(const struct view *view, const char *key)
+{
+    static const char *const keys[2][5] = {
+        {"hops", "release"}, {"bias", "calibration", "horizon", "lambda"}};
+    for (int k = 0; keys[view->scheme][k] != NULL; k++)
+        if (strcmp(key, keys[view->scheme][k]) == 0)
+            return true;
+    return false;
+}
+
+/* Every setting of the scheme but the scenario's text, which is long. */
 static bool show_setting(void *context, const struct pricer_cell *cells,
                          int32_t count)
 {
     struct view *view = context;
-    if (count >= 2 && strcmp(cells[0].text, "scenario") != 0)
+    if (count >= 2 && strcmp(cells[0].text, "scenario") != 0 &&
+        !is_stray(view, cells[0].text))
         show_cell(view, cells[0].text, &cells[1]);
     return true;
 }
@@ -144,6 +157,8 @@ int verb_show(int argc, char **argv)
     struct view view = {0};
     enum pricer_status status =
         pricer_study_open(operands[0], false, &view.study, &fault);
+    if (status == PRICER_OK)
+        status = pricer_study_scheme(view.study, &view.scheme, &fault);
     if (status == PRICER_OK && scenario)
         status = show_scenario(&view, &fault);
     else if (status == PRICER_OK)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Which verbs print a word. */
+/* Which verbs print a word, and of which studies. */
 enum {
     PLAN = 1,
     PRIVACY = 2,
@@ -16,6 +16,8 @@ enum {
     SWEEP = 16,
     ADVISE = 32,
     ERRORS = PLAN | SIMULATE | SWEEP | ADVISE,
+    SUM = 64, /* with this scheme only */
+    FORWARD = 128,
 };
 
 static const struct {
@@ -40,38 +42,50 @@ static const struct entry {
      "and mean, in units of the data."},
     {PLAN | SIMULATE | SWEEP, "worst case",
      "the error that no data within the radius exceed."},
-    {PLAN | ADVISE | SWEEP, "objective",
+    {PLAN | ADVISE | SWEEP | SUM, "objective",
      "what the planner makes least: the worst case, or with --bias l1 or l2\n"
      "the paper's error with its bias term."},
-    {PLAN | SWEEP, "variance", "the part that links which come and go add."},
+    {PLAN | SWEEP | SUM, "variance",
+     "the part that links which come and go add."},
     {PLAN | SWEEP, "noise", "the part that the noise for privacy adds."},
-    {PLAN | SWEEP, "bias",
+    {PLAN | SWEEP | SUM, "bias",
      "the part of nodes that count less or more than 1, at worst; |bias| is\n"
      "the sum of how much, over the nodes."},
-    {PLAN | SWEEP, "paper",
+    {PLAN | SWEEP | SUM, "paper",
      "the paper's error: no bound where biases differ in sign."},
-    {PLAN | SIMULATE | SWEEP, "no collaboration",
+    {PLAN | SIMULATE | SWEEP | SUM, "no collaboration",
      "every node for itself: nobody relays. naive: weight 1; unbiased: weight\n"
      "1/p; best: the weights of least worst case."},
-    {PLAN | SIMULATE | SWEEP, "ColRel",
+    {PLAN | SIMULATE | SWEEP | SUM, "ColRel",
      "relaying without noise, hence without privacy, and unbiased."},
-    {PLAN, "certified",
+    {PLAN | SUM, "certified",
      "proved by weak duality from the plan's multipliers, by other code than\n"
      "the planner's."},
-    {PLAN | SIMULATE | SWEEP, "decoder",
+    {PLAN | SIMULATE | SWEEP | SUM, "decoder",
      "how the server weighs the sums that arrived: constant counts each 1/n,\n"
      "minimax chooses coefficients by which of them did."},
-    {PLAN, "W, B, g",
+    {PLAN | SUM, "W, B, g",
      "the worst case with every sum counting 1/n; with the plan's decoder, at\n"
      "most; with any linear decoder of this plan, at least."},
-    {PLAN | ADVISE, "price of trust",
+    {PLAN | ADVISE | SUM, "price of trust",
      "how the least objective changes with ln eps of one budget: -0.01 means\n"
      "that 1 % more eps lowers it by 0.0001."},
-    {ADVISE, "price of links",
+    {ADVISE | SUM, "price of links",
      "how the least objective changes with the probability p of one link."},
     {ADVISE, "gap",
      "(objective - proved lower bound) / objective: how far from optimal the\n"
      "plan of this row can be."},
+    {PLAN | FORWARD, "forward, H hops",
+     "every node makes one private release a round, and relays pass it on\n"
+     "unchanged: over at most H of them to the server."},
+    {PLAN | FORWARD, "no relaying",
+     "the same with 0 hops: every node over its own uplink."},
+    {PLAN | FORWARD, "missing, scaled",
+     "the part of releases that do not arrive, and of coefficients that count\n"
+     "data for less than it is so that noise counts less, too."},
+    {PLAN | FORWARD, "d error / d p",
+     "how the error changes with the probability p of one link, coefficients\n"
+     "chosen again; +- is one standard error."},
     {PRIVACY | AUDIT | PLAN | ADVISE | SWEEP, "eps, delta",
      "whatever the observer decides, its odds change by a factor of e^eps at\n"
      "most, but for a probability delta. In words: strong up to 1, moderate "
@@ -84,14 +98,14 @@ static const struct entry {
     {PRIVACY, "account",
      "exact: the observer sees which links were up; bound: it is granted that\n"
      "knowledge; wide: eps is more than 1 % above its lower end."},
-    {PRIVACY, "paper's eps",
+    {PRIVACY | SUM, "paper's eps",
      "the paper's theorem as printed, for one round and an observer who "
      "misses\n"
      "what is lost on the way; guarantee: whether it is proved to hold here."},
-    {PRIVACY, "corrected",
+    {PRIVACY | SUM, "corrected",
      "the same theorem with its mistakes repaired, for the same observer and\n"
      "round: it always holds."},
-    {PRIVACY, "delta', zeta, r",
+    {PRIVACY | SUM, "delta', zeta, r",
      "at a relay noise of variance zeta arrives on average, and less than\n"
      "zeta - r with probability delta' at most."},
     {SIMULATE | SWEEP, "predicted",
@@ -119,13 +133,16 @@ bool legend_known(const char *verb)
     return verb_of(verb) != 0;
 }
 
-void legend_print(const char *verb)
+void legend_print(const char *verb, enum legend_scheme scheme)
 {
     int which = verb_of(verb);
+    int hidden = scheme == LEGEND_FORWARD ? SUM
+                 : scheme == LEGEND_SUM   ? FORWARD
+                                          : 0;
     printf("What the words mean (more in %s):\n", meaning_page());
     for (size_t k = 0; k < sizeof entries / sizeof *entries; k++) {
         const char *text = entries[k].text;
-        if (!(entries[k].verbs & which))
+        if (!(entries[k].verbs & which) || (entries[k].verbs & hidden))
             continue;
         printf("  %-18s", entries[k].word);
         for (const char *line = text; line != NULL;) {

@@ -9,7 +9,8 @@
 /* Whether a verb has words to explain. */
 bool legend_known(const char *verb);
 
-/* Print them on stdout. */
-void legend_print(const char *verb);
+/* Print them on stdout: all, or those of studies of a scheme. */
+enum legend_scheme { LEGEND_ALL, LEGEND_SUM, LEGEND_FORWARD };
+void legend_print(const char *verb, enum legend_scheme scheme);
 
 #endif

@@ -105,6 +105,34 @@ const char *meaning_near(const struct pricer_network *network,
     return text;
 }
 
+void meaning_guarantees(struct pricer_network *network,
+                        const struct pricer_forward_plan *plan)
+{
+    for (int32_t i = 0; i < network->nodes; i++)
+        if (plan->node[i].release == PRICER_RELEASE_SPHERE)
+            network->node_diameter[i] = 2 * network->node_radius[i];
+}
+
+enum pricer_status meaning_refuse_near(const struct pricer_network *network,
+                                       const struct pricer_forward_plan *plan,
+                                       struct pricer_fault *fault)
+{
+    for (int32_t i = 0; i < network->nodes; i++) {
+        double diameter = network->node_diameter[i];
+        if (plan->node[i].release != PRICER_RELEASE_GAUSSIAN ||
+            diameter >= 2 * network->node_radius[i])
+            continue;
+        snprintf(fault->text, sizeof fault->text,
+                 "the Gaussian release of node %d is for data no further apart "
+                 "than %g, its diameter, and a fleet has no diameters with "
+                 "'scheme: forward': leave diameter out, or ask for 'release: "
+                 "sphere'",
+                 (int)i, diameter);
+        return PRICER_VALUE;
+    }
+    return PRICER_OK;
+}
+
 const char *meaning_reference(const struct pricer_network *network,
                               double error, char text[MEANING_REFERENCE_ROOM])
 {

@@ -5,7 +5,7 @@
 #ifndef PROGRAM_MEANING_H
 #define PROGRAM_MEANING_H
 
-#include "pricer.h"
+#include "pricer_forward.h"
 
 /* Where a reader finds more: the page as it was installed, or in the source. */
 const char *meaning_page(void);
@@ -56,6 +56,22 @@ double meaning_centre(const struct pricer_network *network);
 enum { MEANING_NEAR_ROOM = 160 };
 const char *meaning_near(const struct pricer_network *network,
                          char text[MEANING_NEAR_ROOM]);
+
+/*
+ * Set the diameters of a network, before it is printed, to those that the
+ * guarantees of its plan are about: a sphere's is about any data within the
+ * radius, whatever diameter the scenario has.
+ */
+void meaning_guarantees(struct pricer_network *network,
+                        const struct pricer_forward_plan *plan);
+
+/*
+ * Refuse a plan whose guarantees are about data less than two radii apart: what
+ * the daemons send has no diameter, and their ledgers count two radii.
+ */
+enum pricer_status meaning_refuse_near(const struct pricer_network *network,
+                                       const struct pricer_forward_plan *plan,
+                                       struct pricer_fault *fault);
 
 /*
  * Where rounds are relative to the last estimate: what the radius in all numbers

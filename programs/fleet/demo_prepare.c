@@ -6,6 +6,7 @@
 #include "draft.h"
 #include "transport/keys.h"
 #include "common/daemon.h"
+#include "common/meaning.h"
 #include "pricer_decode.h"
 #include "trust_file.h"
 
@@ -144,6 +145,8 @@ static enum pricer_status load_forward(struct demo *demo,
         demo->horizon = record.settings.rounds > 0 ? record.settings.rounds : 1;
     if (status == PRICER_OK)
         status = check_reference(demo, fault);
+    if (status == PRICER_OK)
+        status = meaning_refuse_near(demo->network, demo->forward, fault);
     demo->attempts = status == PRICER_OK && demo->forward->repeat > 1
                          ? (int32_t)demo->forward->repeat
                          : 1;

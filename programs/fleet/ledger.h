@@ -119,6 +119,18 @@ enum pricer_status ledger_admit(struct ledger *ledger, int32_t row,
                                 const char *key, struct pricer_fault *fault);
 
 /*
+ * Of a neighbour that forwards: the key that its row goes by, `named` or the latest
+ * that follows it and was admitted; one that follows a key by its signature, or
+ * empty, and to note such a one before it is admitted. False: the ledger cannot be
+ * read or written.
+ */
+bool ledger_row_key(struct ledger *ledger, int32_t row, const char *named,
+                    char key[PRICER_KEY_TEXT]);
+bool ledger_next_key(struct ledger *ledger, const char *key,
+                     char next[PRICER_KEY_TEXT]);
+bool ledger_follow(struct ledger *ledger, const char *old, const char *key);
+
+/*
  * Charge a round: each release that fits its budget is charged and allowed, in
  * one transaction; after one that stands for all and does not fit, none is. Where
  * nothing is allowed nothing leaves the node, and nothing is charged.

@@ -176,6 +176,56 @@ enum pricer_status ledger_admit(struct ledger *ledger, int32_t row,
     return status;
 }
 
+/* ------------------------------------------- neighbours that forward -- */
+
+bool ledger_row_key(struct ledger *ledger, int32_t row, const char *named,
+                    char key[PRICER_KEY_TEXT])
+{
+    char previous[LEDGER_KEY];
+    bool later = false;
+    if (!find_previous(ledger, row, previous, PRICER_KEY_TEXT) ||
+        (previous[0] != '\0' && !reaches(ledger, named, previous, &later)))
+        return false;
+    snprintf(key, PRICER_KEY_TEXT, "%s", later ? previous : named);
+    return true;
+}
+
+bool ledger_next_key(struct ledger *ledger, const char *key,
+                     char next[PRICER_KEY_TEXT])
+{
+    sqlite3_stmt *query = NULL;
+    int step = SQLITE_ERROR;
+    next[0] = '\0';
+    if (ledger_prepare(ledger,
+                       "SELECT key FROM follow WHERE old = ? AND signed LIMIT"
+                       " 1",
+                       &query)) {
+        sqlite3_bind_text(query, 1, key, -1, SQLITE_STATIC);
+        step = sqlite3_step(query);
+        if (step == SQLITE_ROW)
+            snprintf(next, PRICER_KEY_TEXT, "%s",
+                     (const char *)sqlite3_column_text(query, 0));
+    }
+    sqlite3_finalize(query);
+    return step == SQLITE_ROW || step == SQLITE_DONE;
+}
+
+bool ledger_follow(struct ledger *ledger, const char *old, const char *key)
+{
+    int64_t edges = 0;
+    bool good = ledger_run(ledger, "BEGIN IMMEDIATE") &&
+                add_edge(ledger, old, key, true) &&
+                ledger_ask(ledger,
+                           LEDGER_FAMILY
+                           " SELECT count(*) FROM follow WHERE old IN family",
+                           key, NULL, 0, &edges) &&
+                edges <= FOLLOW_MAX && ledger_run(ledger, "COMMIT");
+    ledger->sums_fit = false;
+    if (!good)
+        ledger_run(ledger, "ROLLBACK");
+    return good;
+}
+
 /* ------------------------------------------- rows that get other numbers -- */
 
 /* A row that had a key, and where the trust file has that key now. */

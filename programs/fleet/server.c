@@ -219,9 +219,10 @@ int server_run(struct server *server, const struct server_arguments *arguments)
 }
 
 int server_run_check(struct server *server,
-                     const struct server_arguments *arguments)
+                     const struct server_arguments *arguments,
+                     server_check_mesh *mesh)
 {
-    int result = server_check(server, arguments);
+    int result = server_check(server, arguments, mesh);
     tear_down(server, NULL);
     return program_close(result);
 }

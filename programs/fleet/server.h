@@ -148,6 +148,7 @@ struct server {
     struct pricer_network *network;  /* that the plan was made for */
     struct pricer_network *emulated; /* NULL: nothing is emulated */
     struct pricer_plan *plan;
+    int32_t attempts; /* of a round that forwards, for --check */
     int64_t plan_id;
     int64_t open_budgets; /* nodes that show us more than they allow */
     int64_t plan_rounds;  /* that it was made for */

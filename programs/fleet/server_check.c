@@ -5,6 +5,7 @@
  */
 #include "server_check.h"
 #include "check.h"
+#include "pricer_forward.h"
 #include "server_start.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ static bool check_study(struct findings *found, struct server *server)
 {
     struct pricer_fault fault = {""};
     enum pricer_status status =
-        program_open(server->path, true, &server->study, &fault);
+        pricer_study_open(server->path, true, &server->study, &fault);
     if (status == PRICER_OK) {
         status = pricer_study_claim(server->study, &fault);
         if (status == PRICER_BUSY) {
@@ -115,25 +116,21 @@ static bool has_part(const struct server *server, int32_t node)
     return used;
 }
 
-/* Who the plan counts on and nobody enrolled, the first few by name. */
-static int32_t list_missing(const struct server *server, char *text,
-                            size_t room)
+void server_name(struct server_names *names,
+                 const struct pricer_network *network, int32_t node)
 {
-    int32_t missing = 0;
-    size_t used = 0;
-    text[0] = '\0';
-    for (int32_t i = 0; i < server->network->nodes; i++) {
-        if (server->seats[i].enrolled || !has_part(server, i))
-            continue;
-        if (missing++ < NAMED)
-            used += (size_t)snprintf(text + used, room - used, "%s%s",
-                                     missing > 1 ? ", " : "",
-                                     node_label(server->network, i).text);
-    }
-    if (missing > NAMED)
-        snprintf(text + used, room - used, " and %d more",
-                 (int)missing - NAMED);
-    return missing;
+    if (names->count++ < NAMED)
+        names->used += (size_t)snprintf(
+            names->text + names->used, sizeof names->text - names->used, "%s%s",
+            names->count > 1 ? ", " : "", node_label(network, node).text);
+}
+
+const char *server_names_text(struct server_names *names)
+{
+    if (names->count > NAMED)
+        snprintf(names->text + names->used, sizeof names->text - names->used,
+                 " and %d more", (int)names->count - NAMED);
+    return names->text;
 }
 
 /* Keys and addresses that no handshake could come from or lead to. */
@@ -156,26 +153,37 @@ static bool check_seats(struct findings *found, const struct server *server)
     return good;
 }
 
-static void check_members(struct findings *found, const struct server *server)
+bool server_check_count(struct findings *found, const struct server *server)
 {
     struct pricer_fault fault = {""};
-    char names[NAMED * sizeof(struct node_label) + 64];
-    if (server->members == 0) {
+    if (server->members == 0)
         check_tell(found, FOUND_BAD, "nodes",
                    "no node is enrolled: 'pricer enrol STUDY NODE KEY.pub "
                    "ADDRESS' does it, 'pricer fleet' writes it all");
-        return;
-    }
-    bool good = check_seats(found, server);
-    if (server_count_members(server, &fault) != PRICER_OK)
+    else if (server_count_members(server, &fault) != PRICER_OK)
         check_tell(found, FOUND_BAD, "nodes",
                    "%s: 'pricer enrol' the others, or ask for fewer",
                    fault.text);
-    else if (list_missing(server, names, sizeof names) > 0)
+    else
+        return true;
+    return false;
+}
+
+static void check_members(struct findings *found, const struct server *server)
+{
+    struct server_names missing = {.used = 0};
+    bool good = check_seats(found, server);
+    if (!server_check_count(found, server))
+        return;
+    for (int32_t i = 0; i < server->network->nodes; i++)
+        if (!server->seats[i].enrolled && has_part(server, i))
+            server_name(&missing, server->network, i);
+    if (missing.count > 0)
         check_tell(found, FOUND_NOTE, "nodes",
                    "%d of %d are enrolled; the plan counts on others: %s. "
                    "'pricer enrol' them, or their part is lost",
-                   (int)server->members, (int)server->network->nodes, names);
+                   (int)server->members, (int)server->network->nodes,
+                   server_names_text(&missing));
     else if (good)
         check_tell(found, FOUND_GOOD, "nodes",
                    "%d of %d are enrolled, each with a key and an address",
@@ -244,7 +252,7 @@ static void check_status(struct findings *found, const char *address,
 static int64_t links_in_use(const struct server *server)
 {
     int64_t used = 0;
-    for (int32_t l = 0; l < server->plan->links; l++)
+    for (int32_t l = 0; server->plan != NULL && l < server->plan->links; l++)
         used += server->plan->weight[l] > 0 || server->probe;
     return used;
 }
@@ -254,7 +262,8 @@ static void check_growth(struct findings *found, const struct server *server,
                          double room)
 {
     struct stat about;
-    double rows = (double)(server->network->nodes + links_in_use(server));
+    double rows = (double)(server->network->nodes + links_in_use(server)) *
+                  server->attempts;
     double each = 8. * (double)server->network->dimension + ROW * rows;
     if (stat(server->path, &about) != 0 || room < 0)
         return;
@@ -270,6 +279,40 @@ static void check_growth(struct findings *found, const struct server *server,
                    (long long)server->keep,
                    each * (double)server->keep / (1 << 20),
                    (long long)(.8 * (room + (double)about.st_size) / each));
+}
+
+/* Attempts must fit into a round. */
+static bool check_period(struct findings *found, struct server *server,
+                         const struct server_arguments *arguments)
+{
+    struct server_times *times = &server->times;
+    *times = arguments->times;
+    server_fill_times(times, server->attempts);
+    if (times->early || times->period >= server->attempts * times->uplink)
+        return true;
+    check_tell(
+        found, FOUND_BAD, "deadlines",
+        "--period must not be shorter than %d times --uplink, as a round "
+        "has so many attempts; a longer --period or a shorter --uplink "
+        "is the cure",
+        (int)server->attempts);
+    return false;
+}
+
+/* A release needs time to be made, and to travel. */
+static void check_collection(struct findings *found,
+                             const struct server *server)
+{
+    const struct server_times *times = &server->times;
+    if (times->uplink == 0)
+        check_tell(found, FOUND_BAD, "deadlines",
+                   "--uplink 0 leaves no time for releases");
+    else
+        check_tell(found, FOUND_GOOD, "deadlines",
+                   "%d times %lld ms a round for releases to be made and to "
+                   "arrive, a round each %lld ms",
+                   (int)server->attempts, (long long)times->uplink,
+                   (long long)times->period);
 }
 
 /* Each stage needs time, and sums the bandwidth to come in it. */
@@ -314,19 +357,36 @@ static void check_truth(struct findings *found, struct server *server,
         check_tell(found, FOUND_GOOD, "truth", "%s", path);
 }
 
+/* Whether releases are forwarded; a study that cannot say so has no plan either. */
+static bool is_forwarded(const struct server *server)
+{
+    enum pricer_scheme scheme = PRICER_SCHEME_SUM;
+    pricer_study_scheme(server->study, &scheme, NULL);
+    return scheme == PRICER_SCHEME_FORWARD;
+}
+
+static bool check_sum_plan(struct findings *found, struct server *server)
+{
+    server->attempts = 1;
+    if (!check_plan(found, server))
+        return false;
+    check_members(found, server);
+    return true;
+}
+
 int server_check(struct server *server,
-                 const struct server_arguments *arguments)
+                 const struct server_arguments *arguments,
+                 server_check_mesh *mesh)
 {
     struct findings found;
     struct pricer_fault fault = {""};
     check_begin(&found, arguments->json);
     bool own = check_key(&found, arguments->key, &server->pair);
     bool study = check_study(&found, server);
-    bool planned = study &&
-                   check_enrolment(&found, server, arguments->listen, own) &&
-                   check_plan(&found, server);
-    if (planned)
-        check_members(&found, server);
+    bool forward = study && is_forwarded(server);
+    bool planned =
+        study && check_enrolment(&found, server, arguments->listen, own) &&
+        (forward ? mesh(server, &found) : check_sum_plan(&found, server));
     if (server->address[0] != '\0') {
         enum pricer_status status = hub_try(server->address, &fault);
         check_listening(&found, server->address, status, &fault);
@@ -337,7 +397,8 @@ int server_check(struct server *server,
     if (planned) {
         check_growth(&found, server, room);
         check_descriptors(&found, server->members);
-        check_deadlines(&found, server);
+        if (check_period(&found, server, arguments))
+            (forward ? check_collection : check_deadlines)(&found, server);
         check_truth(&found, server, arguments->truth);
     }
     check_clock(&found, arguments->key);

@@ -26,7 +26,5 @@ void server_fill_times(struct server_times *times, int64_t attempts);
 /* Run rounds until the operator wants to stop, or look whether that would work;
  * an exit status. */
 int server_run(struct server *server, const struct server_arguments *arguments);
-int server_run_check(struct server *server,
-                     const struct server_arguments *arguments);
 
 #endif

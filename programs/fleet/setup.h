@@ -34,6 +34,7 @@ struct setup {
     int64_t plan_id;
     struct pricer_plan *plan;
     struct pricer_forward_plan *forward; /* in place of plan, or NULL */
+    int64_t attempts;                    /* of a round */
     struct setup_member *members;        /* [nodes + 1], the server first */
     char (*keys)[PRICER_KEY_TEXT]; /* [nodes + 1] theirs, for trust files */
     char home[4096];               /* the folder, from the root */

@@ -105,18 +105,29 @@ static void write_listen(const char *address, FILE *out)
         fprintf(out, "listen      tcp://*%s\n", strrchr(address, ':'));
 }
 
-static const char sum_times[] =
-    "# A round every ten seconds; nodes have five for their vectors, then "
-    "send;\n# sharing ends after seven and a half.\n"
-    "period      10000\nsend        5000\nshare       7500\n"
-    "uplink      9000\nahead       30\n"
-    "# So many nodes must contribute: waited for before the first round, and "
-    "/health\n# turns when a round has fewer.\n";
-static const char forward_times[] =
-    "# A round every ten seconds; releases are taken in for nine. A node that "
-    "hears\n# nothing goes on by its clock for 30 rounds.\n"
-    "period      10000\nuplink      9000\nahead       30\n"
-    "# /health turns when fewer nodes arrive in a round.\n";
+/* Milliseconds. All attempts of a round fit into its period. */
+static void write_times(const struct setup *setup, FILE *out)
+{
+    int64_t k = setup->attempts;
+    if (setup->forward != NULL)
+        fprintf(out,
+                "# A round every ten seconds; releases are taken in until "
+                "uplink, in each attempt.\n# A node that hears nothing goes on "
+                "by its clock for 30 rounds.\n"
+                "period      10000\nuplink      %lld\nahead       30\n"
+                "# /health turns when fewer nodes arrive in a round.\n",
+                (long long)(9000 / k));
+    else
+        fprintf(out,
+                "# A round every ten seconds; in each attempt nodes have until "
+                "send for their\n# vectors, and sharing ends at share.\n"
+                "period      10000\nsend        %lld\nshare       %lld\n"
+                "uplink      %lld\nahead       30\n"
+                "# So many nodes must contribute: waited for before the first "
+                "round, and /health\n# turns when a round has fewer.\n",
+                (long long)(5000 / k), (long long)(7500 / k),
+                (long long)(9000 / k));
+}
 
 static void write_server(struct setup *setup, int32_t k, FILE *out)
 {
@@ -125,7 +136,7 @@ static void write_server(struct setup *setup, int32_t k, FILE *out)
           out);
     fprintf(out, "study       %s\nkey         server.key\n", setup->study_home);
     write_listen(setup->members[k].address, out);
-    fputs(setup->forward != NULL ? forward_times : sum_times, out);
+    write_times(setup, out);
     fprintf(out,
             "quorum      %d\n"
             "# http://127.0.0.1:7180/ and /metrics\nport        7180\n",

@@ -223,7 +223,7 @@ bool mesh_read_mark(const void *data, size_t size, int64_t *last)
 
 /* --------------------------------------------------------- announcements -- */
 
-enum { ANNOUNCE = 4, FLEET = 5, OPEN = 10, RESULT = 6, PLAN = 10, ROW = 7 };
+enum { ANNOUNCE = 4, FLEET = 6, OPEN = 10, RESULT = 6, PLAN = 10, ROW = 7 };
 
 bool mesh_write_announce(struct wire_bytes *bytes,
                          const struct mesh_announce *announce)
@@ -384,7 +384,58 @@ bool mesh_write_fleet(struct wire_bytes *bytes, const struct mesh_fleet *fleet)
     put_bool(&writer, fleet->results);
     put_bin(&writer, fleet->plan, fleet->plan_size);
     put_bin(&writer, fleet->keys, fleet->keys_size);
+    put_bin(&writer, fleet->follows, fleet->follows_size);
     return !writer.failed;
+}
+
+/* The parts of a record, which are at the same places in each. */
+static struct mesh_follow read_follow(const uint8_t *at)
+{
+    uint32_t node = (uint32_t)at[0] | (uint32_t)at[1] << 8 |
+                    (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    return (struct mesh_follow){node <= INT32_MAX ? (int32_t)node : -1, at + 4,
+                                at + 4 + WIRE_KEY, at + 4 + 2 * WIRE_KEY};
+}
+
+void mesh_write_follow(uint8_t *bytes, const struct mesh_follow *follow)
+{
+    for (int k = 0; k < 4; k++)
+        bytes[k] = (uint8_t)((uint32_t)follow->node >> 8 * k);
+    memcpy(bytes + 4, follow->old, WIRE_KEY);
+    memcpy(bytes + 4 + WIRE_KEY, follow->key, WIRE_KEY);
+    memcpy(bytes + 4 + 2 * WIRE_KEY, follow->proof, MESH_SIGNATURE);
+}
+
+bool mesh_find_follow(const struct mesh_fleet *fleet, int32_t node,
+                      struct mesh_follow *follow)
+{
+    size_t low = 0, high = fleet->follows_size / MESH_FOLLOW;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        *follow = read_follow(fleet->follows + middle * MESH_FOLLOW);
+        if (follow->node == node)
+            return true;
+        if (follow->node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+/* Whole records of nodes that there are, by ascending node. */
+static bool are_follows(const struct mesh_fleet *fleet, int32_t nodes)
+{
+    int32_t last = -1;
+    if (fleet->follows_size % MESH_FOLLOW != 0)
+        return false;
+    for (size_t at = 0; at < fleet->follows_size; at += MESH_FOLLOW) {
+        int32_t node = read_follow(fleet->follows + at).node;
+        if (node <= last || node >= nodes)
+            return false;
+        last = node;
+    }
+    return true;
 }
 
 bool mesh_read_fleet(const void *body, size_t size, struct mesh_fleet *fleet)
@@ -396,8 +447,10 @@ bool mesh_read_fleet(const void *body, size_t size, struct mesh_fleet *fleet)
     found.results = take_bool(&cursor);
     found.plan = take_bin(&cursor, &found.plan_size);
     found.keys = take_bin(&cursor, &found.keys_size);
+    found.follows = take_bin(&cursor, &found.follows_size);
     if (!end(&cursor) || !mesh_read_plan(found.plan, found.plan_size, &plan) ||
-        found.keys_size != (size_t)plan.nodes * WIRE_KEY)
+        found.keys_size != (size_t)plan.nodes * WIRE_KEY ||
+        !are_follows(&found, plan.nodes))
         return false;
     *fleet = found;
     return true;

@@ -148,7 +148,21 @@ struct mesh_fleet {
     size_t plan_size;
     const uint8_t *keys; /* WIRE_KEY bytes a node; zeros: not enrolled */
     size_t keys_size;
+    const uint8_t *follows; /* MESH_FOLLOW bytes each, by node */
+    size_t follows_size;
 };
+
+/* A key of a node that follows another: either may be the enrolled one. */
+enum { MESH_FOLLOW = 4 + 2 * WIRE_KEY + MESH_SIGNATURE };
+struct mesh_follow {
+    int32_t node;
+    const uint8_t *old, *key;
+    const uint8_t *proof; /* the old key's signature of the new one */
+};
+void mesh_write_follow(uint8_t *bytes, const struct mesh_follow *follow);
+/* That of a node; false: there is none. O(log their number). */
+bool mesh_find_follow(const struct mesh_fleet *fleet, int32_t node,
+                      struct mesh_follow *follow);
 bool mesh_write_fleet(struct wire_bytes *bytes, const struct mesh_fleet *fleet);
 bool mesh_read_fleet(const void *body, size_t size, struct mesh_fleet *fleet);
 
@@ -157,7 +171,7 @@ struct mesh_open {
     uint8_t digest[WIRE_DIGEST]; /* of the plan */
     int64_t round, attempt;
     int64_t period, ahead; /* as in wire_open */
-    int64_t collect;       /* milliseconds: the attempt ends */
+    int64_t collect;       /* milliseconds: the attempt ends; 0: it is over */
     int64_t reference; /* the round whose estimate it is relative to, or 0 */
     uint8_t reference_digest[WIRE_DIGEST]; /* zeros without one */
 };

@@ -105,7 +105,7 @@ static void take_packets(struct mesh_node *node, int32_t from, const void *data,
             &(struct packet_time){reader.round, reader.attempt}, &packet);
         if ((news == PACKET_NEW || news == PACKET_CLOSER) &&
             reader.round == node->clock.open.round)
-            mesh_links_spread(node, from, packet.node, reader.attempt);
+            mesh_links_spread(node, packet.node, reader.attempt);
     }
     if (reader.bad)
         node->dropped[PRICER_DROP_MALFORMED]++;
@@ -149,12 +149,13 @@ static void see_opened(void *context, struct hub_peer *peer)
     int32_t from = mesh_links_find(node, peer);
     if (from < 0)
         return;
+    mesh_keys_see(node, from, peer, true);
     if (hub_is_guest(peer))
         node->links.list[from].in = peer;
     node->links.list[from].updated = 0;
     node->links.list[from].direct = false;
     node->next_hello = node->next_greeting = 0;
-    mesh_links_refill(node, from);
+    mesh_links_restore(node, from);
 }
 
 static void see_frame(void *context, struct hub_peer *peer, const void *data,
@@ -194,6 +195,8 @@ static void see_ended(void *context, struct hub_peer *peer, enum hub_end why)
 {
     struct mesh_node *node = context;
     int32_t from = mesh_links_find(node, peer);
+    if (from > 0 && why == HUB_STRANGER)
+        mesh_keys_see(node, from, peer, false);
     if (from >= 0 && node->links.list[from].in == peer)
         node->links.list[from].in = NULL;
     if (from == 0)
@@ -363,6 +366,7 @@ static void loop(struct mesh_node *node)
         bool ready = hub_wait(node->hub, next > now ? next - now : 0, file);
         if (ready && file == vector_file(&node->vector))
             serve_vector(node);
+        mesh_keys_settle(node);
         mesh_links_flush(node);
         if (daemon_hung_up())
             read_again(node);

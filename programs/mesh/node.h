@@ -28,7 +28,12 @@
 struct mesh_link {
     int32_t node;              /* PRICER_SERVER: the server */
     struct hub_peer *out, *in; /* we connect to it; it has connected to us */
-    struct mesh_batch batch;   /* packets that wait for the end of a turn */
+    uint8_t key[KEYS_SIZE];    /* of a neighbour */
+    uint8_t next[KEYS_SIZE];   /* that may follow it; zeros: none */
+    bool to_next;              /* `out` is for the owner of the next key */
+    bool shows_next;         /* the next key was seen, and counts from now on */
+    bool turned;             /* `out` met the owner of the other key */
+    struct mesh_batch batch; /* packets that wait for the end of a turn */
     int64_t blamed;  /* announcements of it are not looked at until then */
     int64_t updated; /* when it was last sent what its HELLO lacked */
     bool direct;     /* it hears the server itself, by its latest HELLO */
@@ -39,6 +44,11 @@ struct mesh_links {
     struct mesh_link *list; /* [count], the server first */
     int32_t count;
     int64_t lost; /* packets that no connection was open for */
+    /* Packets that are passed on at the end of the turn: whose, and since which
+     * attempt, plus 1; 0: it is not among them. */
+    int32_t *fresh, fresh_count;
+    int64_t *since; /* [nodes] */
+    bool changed;   /* of a neighbour's keys something is new */
 };
 
 /* -------------------------------------------------------------------- own -- */
@@ -50,8 +60,8 @@ struct mesh_own {
     double *data, *change;                /* [dimension] */
     int64_t left;                         /* rounds that its budget holds */
     bool waits;                           /* for the vector */
-    bool lacks; /* the estimate that the round is relative to */
-    int64_t released;                     /* when it last made a release */
+    bool lacks;       /* the estimate that the round is relative to */
+    int64_t released; /* when it last made a release */
 };
 
 /* Whether the ledger may be believed: what the server has heard of this node must
@@ -114,13 +124,16 @@ void mesh_links_limit(struct mesh_node *node);
 /* The link of a peer, or -1. */
 int32_t mesh_links_find(const struct mesh_node *node,
                         const struct hub_peer *peer);
-/* Pass on the packet of a node that is held and came over link `from` (-1: none)
- * to all others, for the attempts from `attempt` to the current one; all that is
- * held, in the current attempt, to one. */
-void mesh_links_spread(struct mesh_node *node, int32_t from, int32_t sender,
-                       int64_t attempt);
+/* Memory for another plan; false: there is none. */
+bool mesh_links_prepare(struct mesh_node *node);
+/* Pass on the packet of a node that is held, at the end of the turn, for the
+ * attempts from `attempt` to the current one, to all that are not known to have it;
+ * all that is held, in the current attempt, to one. */
+void mesh_links_spread(struct mesh_node *node, int32_t sender, int64_t attempt);
 void mesh_links_refill(struct mesh_node *node, int32_t to);
-/* Send all batches. */
+/* The same to one that may have lost what it had. */
+void mesh_links_restore(struct mesh_node *node, int32_t to);
+/* The turn ends: send what is to be passed on. */
 void mesh_links_flush(struct mesh_node *node);
 /* Say what this node has, to the server and, every tenth time or where it is news,
  * to neighbours; and send the announcements that a HELLO lacks. */
@@ -130,6 +143,21 @@ void mesh_links_update(struct mesh_node *node, int32_t to,
 /* Pass an announcement on to all but the one it came from. */
 void mesh_links_announce(struct mesh_node *node, int32_t from,
                          enum mesh_kind kind);
+
+/* node_keys.c: the keys of neighbours, from the file and the ledger; what FLEET says
+ * about those that change; a connection has opened or ended; and between two
+ * turns what follows from all that. */
+bool mesh_keys_load(struct mesh_node *node);
+/* Connect to a neighbour, by the key that it is believed to use now; let all
+ * neighbours connect, by their keys. */
+enum pricer_status mesh_keys_connect(struct mesh_node *node,
+                                     struct mesh_link *link,
+                                     struct pricer_fault *fault);
+enum pricer_status mesh_keys_admit(struct mesh_node *node);
+void mesh_keys_use_fleet(struct mesh_node *node);
+void mesh_keys_see(struct mesh_node *node, int32_t from, struct hub_peer *peer,
+                   bool open);
+void mesh_keys_settle(struct mesh_node *node);
 
 /* node_round.c: another FLEET, another OPEN, the vector, the clock; and what the
  * plan says about this node's release, false: nothing. */

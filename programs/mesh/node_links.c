@@ -33,12 +33,14 @@ void mesh_links_free(struct mesh_links *links)
     for (int32_t k = 0; k < links->count; k++)
         mesh_batch_free(&links->list[k].batch);
     free(links->list);
+    free(links->fresh);
+    free(links->since);
     *links = (struct mesh_links){0};
 }
 
 /* The largest frame that a peer may send: a batch, a packet alone, an estimate, or
  * what says who takes part, of which nothing is known at first. */
-enum { FIRST = 8 << 20, THE_HUBS = -1 };
+enum { FIRST = 8 << 20 };
 
 void mesh_links_limit(struct mesh_node *node)
 {
@@ -48,19 +50,17 @@ void mesh_links_limit(struct mesh_node *node)
     hub_limit(node->hub, most > FIRST ? most : FIRST);
 }
 
-static enum pricer_status connect_to(struct mesh_node *node,
-                                     struct mesh_link *link,
-                                     const char *address, const char *key,
-                                     struct pricer_fault *fault)
+static enum pricer_status connect_to_server(struct mesh_node *node,
+                                            struct pricer_fault *fault)
 {
-    uint8_t bytes[KEYS_SIZE];
-    if (address[0] == '\0')
+    uint8_t key[KEYS_SIZE];
+    if (node->server_address[0] == '\0')
         return PRICER_OK;
-    if (!keys_bytes(key, bytes))
-        return daemon_fault(fault, PRICER_VALUE, "'%s' is not a key", key);
-    return hub_connect(node->hub, address, bytes,
-                       link->node == PRICER_SERVER ? WIRE_SLICE_SIZE : THE_HUBS,
-                       NULL, &link->out, fault);
+    if (!keys_bytes(node->server_key, key))
+        return daemon_fault(fault, PRICER_VALUE, "'%s' is not a key",
+                            node->server_key);
+    return hub_connect(node->hub, node->server_address, key, WIRE_SLICE_SIZE,
+                       NULL, &node->links.list[0].out, fault);
 }
 
 enum pricer_status mesh_links_open(struct mesh_node *node,
@@ -68,30 +68,20 @@ enum pricer_status mesh_links_open(struct mesh_node *node,
 {
     struct mesh_links *links = &node->links;
     int32_t count = node->near.count;
-    struct hub_entry *entries = calloc((size_t)count + 1, sizeof *entries);
     links->list = calloc((size_t)count + 1, sizeof *links->list);
-    enum pricer_status status =
-        entries != NULL && links->list != NULL ? PRICER_OK : PRICER_MEMORY;
-    if (status == PRICER_OK) {
-        links->count = count + 1;
-        links->list[0].node = PRICER_SERVER;
-        status = connect_to(node, &links->list[0], node->server_address,
-                            node->server_key, fault);
-    }
-    for (int32_t k = 0; k < count && status == PRICER_OK; k++) {
-        const struct neighbour *near = &node->near.rows[k];
-        links->list[k + 1].node = near->node;
-        keys_bytes(near->key, entries[k].key);
-        entries[k].number = k + 1;
-        status = connect_to(node, &links->list[k + 1], near->address, near->key,
-                            fault);
-    }
-    if (status == PRICER_OK) {
-        mesh_links_limit(node);
-        status = hub_admit(node->hub, entries, count);
-    }
-    free(entries);
-    return status;
+    if (links->list == NULL)
+        return PRICER_MEMORY;
+    links->count = count + 1;
+    links->list[0].node = PRICER_SERVER;
+    for (int32_t k = 0; k < count; k++)
+        links->list[k + 1].node = node->near.rows[k].node;
+    if (!mesh_keys_load(node))
+        return daemon_fault(fault, PRICER_FILE, "the ledger cannot be read");
+    enum pricer_status status = connect_to_server(node, fault);
+    for (int32_t k = 1; k <= count && status == PRICER_OK; k++)
+        status = mesh_keys_connect(node, &links->list[k], fault);
+    mesh_links_limit(node);
+    return status == PRICER_OK ? mesh_keys_admit(node) : status;
 }
 
 /* --------------------------------------------------------------- packets -- */
@@ -112,31 +102,62 @@ static void flush(struct mesh_node *node, struct mesh_link *link)
     }
 }
 
-/* One more link travelled, but for the uplink: the server counts relays. */
-static void put(struct mesh_node *node, struct mesh_link *link, int64_t attempt,
+/* One more link travelled, but for the uplink: the server counts relays. A
+ * neighbour that is known to have it is left out. */
+static void put(struct mesh_node *node, int32_t to, int64_t attempt,
                 const struct mesh_packet *packet)
 {
+    struct mesh_link *link = &node->links.list[to];
     int64_t round = node->clock.open.round;
     struct mesh_packet copy = *packet;
     copy.hops += link->node != PRICER_SERVER;
     if (copy.hops > node->plan.hops || find_open(link) == NULL ||
-        link->node == packet->node)
+        link->node == packet->node ||
+        packets_has(node->packets, to, attempt, packet))
         return;
     if (mesh_batch_is_full(&link->batch, round, attempt, packet->size))
         flush(node, link);
     mesh_batch_add(&link->batch, round, attempt, &copy);
 }
 
-/* Who sent it in an attempt has it in that one, and in every later one. */
-void mesh_links_spread(struct mesh_node *node, int32_t from, int32_t sender,
-                       int64_t attempt)
+bool mesh_links_prepare(struct mesh_node *node)
+{
+    struct mesh_links *links = &node->links;
+    size_t nodes = (size_t)node->plan.nodes;
+    free(links->fresh);
+    free(links->since);
+    links->fresh_count = 0;
+    links->fresh = calloc(nodes, sizeof *links->fresh);
+    links->since = calloc(nodes, sizeof *links->since);
+    return links->fresh != NULL && links->since != NULL;
+}
+
+void mesh_links_spread(struct mesh_node *node, int32_t sender, int64_t attempt)
+{
+    struct mesh_links *links = &node->links;
+    if (links->since[sender] == 0)
+        links->fresh[links->fresh_count++] = sender;
+    if (links->since[sender] == 0 || links->since[sender] > attempt + 1)
+        links->since[sender] = attempt + 1;
+}
+
+/* Whoever has sent a packet since it was marked is known to have it by now. */
+static void send_fresh(struct mesh_node *node, int32_t sender)
 {
     struct mesh_packet packet;
+    int64_t attempt = node->links.since[sender] - 1;
+    node->links.since[sender] = 0;
     for (; attempt <= node->clock.open.attempt; attempt++)
-        for (int32_t k = 0; k < node->links.count; k++)
-            if (k != from &&
-                packets_get(node->packets, sender, attempt, &packet))
-                put(node, &node->links.list[k], attempt, &packet);
+        if (packets_get(node->packets, sender, attempt, &packet))
+            for (int32_t k = 0; k < node->links.count; k++)
+                put(node, k, attempt, &packet);
+}
+
+void mesh_links_restore(struct mesh_node *node, int32_t to)
+{
+    if (node->packets != NULL)
+        packets_forget(node->packets, to);
+    mesh_links_refill(node, to);
 }
 
 void mesh_links_refill(struct mesh_node *node, int32_t to)
@@ -144,13 +165,17 @@ void mesh_links_refill(struct mesh_node *node, int32_t to)
     struct mesh_packet packet;
     for (int32_t i = 0; node->packets != NULL && i < node->plan.nodes; i++)
         if (packets_get(node->packets, i, node->clock.open.attempt, &packet))
-            put(node, &node->links.list[to], node->clock.open.attempt, &packet);
+            put(node, to, node->clock.open.attempt, &packet);
 }
 
 void mesh_links_flush(struct mesh_node *node)
 {
-    for (int32_t k = 0; k < node->links.count; k++)
-        flush(node, &node->links.list[k]);
+    struct mesh_links *links = &node->links;
+    for (int32_t k = 0; k < links->fresh_count; k++)
+        send_fresh(node, links->fresh[k]);
+    links->fresh_count = 0;
+    for (int32_t k = 0; k < links->count; k++)
+        flush(node, &links->list[k]);
 }
 
 /* --------------------------------------------------------- announcements -- */
@@ -212,6 +237,6 @@ void mesh_links_update(struct mesh_node *node, int32_t to,
             send(link, &node->said.kind[kind].message);
             link->updated = now;
             if (kind == MESH_OPEN) /* it had no use for earlier packets */
-                mesh_links_refill(node, to);
+                mesh_links_restore(node, to);
         }
 }

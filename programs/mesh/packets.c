@@ -10,7 +10,7 @@
 
 static const char purpose[] = "pricer: signature of packets";
 
-enum { FAR = UINT8_MAX };
+enum { FAR = UINT8_MAX, SHELVES = 3, LEAPS = 8 };
 
 struct held {
     uint8_t *bytes; /* payload, tag, signature; NULL: none */
@@ -22,12 +22,18 @@ struct held {
     bool doubted; /* copies differ: only what is checked is taken */
 };
 
+/* Since which attempt, and after how many links, a neighbour has a packet. */
+struct known {
+    uint8_t attempt, links; /* links FAR: it is not known to */
+};
+
 /* One round of packets. */
 struct shelf {
     struct packet_about about;
-    struct held *held; /* [nodes] */
-    uint8_t *checks;   /* [neighbours][nodes] */
-    int64_t *taken;    /* [neighbours] */
+    struct held *held;   /* [nodes] */
+    uint8_t *checks;     /* [neighbours][nodes] */
+    struct known *known; /* [neighbours][nodes] */
+    int64_t *taken;      /* [neighbours] */
 };
 
 struct packets {
@@ -35,7 +41,11 @@ struct packets {
     struct mesh_plan plan;
     uint8_t *kinds; /* [nodes] */
     int32_t neighbours;
-    struct shelf shelves[2]; /* the current round and the next */
+    struct shelf
+        shelves[SHELVES]; /* the current round, the one after it, and the
+                                      latest that was heard of */
+    int64_t missed; /* the latest round to come of which a packet was dropped */
+    uint8_t *leaps; /* [neighbours] later rounds that each has named */
     int64_t counts[PACKET_NEWS];
 };
 
@@ -90,6 +100,9 @@ static void clear(struct packets *packets, struct shelf *shelf)
     memset(shelf->checks, 0,
            (size_t)packets->plan.nodes * (size_t)packets->neighbours);
     memset(shelf->taken, 0, (size_t)packets->neighbours * sizeof *shelf->taken);
+    memset(shelf->known, FAR,
+           (size_t)packets->plan.nodes * (size_t)packets->neighbours *
+               sizeof *shelf->known);
     shelf->about = (struct packet_about){.round = 0};
 }
 
@@ -97,15 +110,17 @@ void packets_free(struct packets *packets)
 {
     if (packets == NULL)
         return;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < SHELVES; k++) {
         struct shelf *shelf = &packets->shelves[k];
         for (int32_t i = 0; shelf->held != NULL && i < packets->plan.nodes; i++)
             free(shelf->held[i].bytes);
         free(shelf->held);
         free(shelf->checks);
+        free(shelf->known);
         free(shelf->taken);
     }
     free(packets->kinds);
+    free(packets->leaps);
     free(packets);
 }
 
@@ -135,15 +150,19 @@ struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours)
     size_t nodes = (size_t)made->plan.nodes;
     size_t near = (size_t)neighbours + 1; /* never none */
     made->kinds = calloc(nodes + 1, 1);
-    for (int k = 0; k < 2; k++) {
+    made->leaps = calloc(near, 1);
+    for (int k = 0; k < SHELVES; k++) {
         struct shelf *shelf = &made->shelves[k];
         shelf->held = calloc(nodes + 1, sizeof *shelf->held);
         shelf->checks = calloc(nodes + 1, near);
+        shelf->known = calloc(nodes + 1, near * sizeof *shelf->known);
         shelf->taken = calloc(near, sizeof *shelf->taken);
         good = good && shelf->held != NULL && shelf->checks != NULL &&
-               shelf->taken != NULL;
+               shelf->known != NULL && shelf->taken != NULL;
+        if (good)
+            clear(made, shelf);
     }
-    if (good && made->kinds != NULL && fill_kinds(made))
+    if (good && made->kinds != NULL && made->leaps != NULL && fill_kinds(made))
         return made;
     packets_free(made);
     return NULL;
@@ -157,46 +176,65 @@ void packets_renew(struct packets *packets, const struct mesh_fleet *fleet)
 
 /* ------------------------------------------------------------------ rounds -- */
 
-void packets_begin(struct packets *packets, const struct packet_about *about)
+/* Exchange two shelves. */
+static void swap(struct shelf *a, struct shelf *b)
 {
-    struct shelf *now = &packets->shelves[0], *next = &packets->shelves[1];
+    struct shelf kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+bool packets_begin(struct packets *packets, const struct packet_about *about)
+{
+    struct shelf *now = &packets->shelves[0], *next = &packets->shelves[1],
+                 *latest = &packets->shelves[2];
+    bool missed = packets->missed >= about->round;
     if (about->round <= now->about.round)
-        return;
-    struct shelf first = *now;
-    clear(packets, &first);
-    if (next->about.round == about->round) {
-        *now = *next;
-        *next = first;
-    } else {
-        clear(packets, next);
-        *now = first;
-    }
-    now->about = *about;
-    next->about = *about; /* the next is believed to be like this one */
-    next->about.round = about->round + 1;
-}
-
-bool packets_missed(const struct packets *packets)
-{
-    return packets->shelves[0].about.round == 0 &&
-           packets->counts[PACKET_ROUND] > 0;
-}
-
-/* Before the first round of a plan any round may be the next: neighbours that
- * have heard of it earlier do not send twice. The latest one is kept. */
-static struct shelf *find_shelf(struct packets *packets, int64_t round)
-{
-    struct shelf *next = &packets->shelves[1];
-    for (int k = 0; k < 2; k++)
-        if (packets->shelves[k].about.round == round && round > 0)
-            return &packets->shelves[k];
-    if (packets->shelves[0].about.round > 0 || round <= next->about.round)
-        return NULL;
+        return false;
+    if (next->about.round == about->round)
+        swap(now, next);
+    else if (latest->about.round == about->round)
+        swap(now, latest);
+    else
+        clear(packets, now);
     clear(packets, next);
-    next->about.round = round;
-    crypto_generichash(next->about.digest, WIRE_DIGEST, packets->fleet.plan,
+    if (latest->about.round == about->round + 1)
+        swap(next, latest);
+    else if (latest->about.round > 0 && latest->about.round <= about->round)
+        clear(packets, latest);
+    now->about = *about;
+    next->about = *about; /* it is believed to be like this one */
+    next->about.round = about->round + 1;
+    packets->missed = 0;
+    memset(packets->leaps, 0, (size_t)packets->neighbours);
+    return missed;
+}
+
+/* Of rounds after the next the latest is kept: whoever sends its packets has heard
+ * that those before it are over. Each neighbour may name a later one LEAPS times in a
+ * round, since that clears a shelf. */
+static struct shelf *find_shelf(struct packets *packets, int32_t neighbour,
+                                int64_t round)
+{
+    struct shelf *now = &packets->shelves[0], *latest = &packets->shelves[2];
+    for (int k = 0; k < SHELVES; k++)
+        if (packets->shelves[k].about.round == round)
+            return &packets->shelves[k];
+    if (round < now->about.round)
+        return NULL;
+    bool leaps = round > latest->about.round && neighbour >= 0 &&
+                 packets->leaps[neighbour] < LEAPS;
+    int64_t dropped = leaps ? latest->about.round : round;
+    if (dropped > packets->missed)
+        packets->missed = dropped;
+    if (!leaps)
+        return NULL;
+    packets->leaps[neighbour]++;
+    clear(packets, latest);
+    latest->about.round = round;
+    crypto_generichash(latest->about.digest, WIRE_DIGEST, packets->fleet.plan,
                        packets->fleet.plan_size, NULL, 0);
-    return next;
+    return latest;
 }
 
 static struct mesh_packet view(const struct held *held, int32_t node)
@@ -252,6 +290,30 @@ static bool keep(const struct mesh_plan *plan, struct held *held,
     return true;
 }
 
+/* A neighbour has sent what is held. Of two statements that do not imply each other
+ * the first stays. */
+static void note_known(const struct packets *packets, struct shelf *shelf,
+                       int32_t neighbour, int64_t attempt,
+                       const struct mesh_packet *packet)
+{
+    if (neighbour < 0 || packet->hops < 1 || attempt >= FAR)
+        return;
+    size_t at = (size_t)neighbour * (size_t)packets->plan.nodes;
+    struct known *known = &shelf->known[at + (size_t)packet->node];
+    uint8_t links = (uint8_t)(packet->hops - 1);
+    if (attempt <= known->attempt && links <= known->links)
+        *known = (struct known){(uint8_t)attempt, links};
+}
+
+/* Another copy takes the place of what neighbours have sent. */
+static void forget_known(const struct packets *packets, struct shelf *shelf,
+                         int32_t node)
+{
+    for (int32_t k = 0; k < packets->neighbours; k++)
+        shelf->known[(size_t)k * (size_t)packets->plan.nodes + (size_t)node] =
+            (struct known){FAR, FAR};
+}
+
 /* Whether a copy can be the plan's, before anything is compared. */
 static enum packet_news look(const struct packets *packets,
                              const struct mesh_packet *packet)
@@ -270,6 +332,19 @@ static enum packet_news look(const struct packets *packets,
     return PACKET_NEW;
 }
 
+/* Whether a node has signed a packet: with the key that is enrolled, or with the one
+ * that follows it while both are let in. */
+static bool is_signed(const struct packets *packets, const struct shelf *shelf,
+                      const struct mesh_packet *packet)
+{
+    const uint8_t *key = packets->fleet.keys + (size_t)packet->node * WIRE_KEY;
+    struct mesh_follow follow;
+    return packet_verify(key, &shelf->about, packet) ||
+           (mesh_find_follow(&packets->fleet, packet->node, &follow) &&
+            memcmp(follow.old, key, WIRE_KEY) == 0 &&
+            packet_verify(follow.key, &shelf->about, packet));
+}
+
 /* Two copies differ, or have differed: the node's signature decides. */
 static enum packet_news decide(const struct packets *packets,
                                struct shelf *shelf, int32_t neighbour,
@@ -277,7 +352,6 @@ static enum packet_news decide(const struct packets *packets,
                                const struct mesh_packet *packet)
 {
     int32_t node = packet->node;
-    const uint8_t *key = packets->fleet.keys + (size_t)node * WIRE_KEY;
     if (held->checked)
         return PACKET_FORGED;
     if (neighbour >= 0) {
@@ -290,16 +364,18 @@ static enum packet_news decide(const struct packets *packets,
     held->doubted = true;
     if (held->bytes != NULL) {
         struct mesh_packet other = view(held, node);
-        held->checked = packet_verify(key, &shelf->about, &other);
+        held->checked = is_signed(packets, shelf, &other);
         if (held->checked)
             return PACKET_FORGED;
         free(held->bytes);
         held->bytes = NULL;
+        forget_known(packets, shelf, node);
     }
-    if (!packet_verify(key, &shelf->about, packet) ||
+    if (!is_signed(packets, shelf, packet) ||
         !keep(&packets->plan, held, attempt, packet))
         return PACKET_FORGED;
     held->checked = true;
+    note_known(packets, shelf, neighbour, attempt, packet);
     return PACKET_NEW;
 }
 
@@ -308,7 +384,7 @@ static enum packet_news take(struct packets *packets, int32_t neighbour,
                              const struct mesh_packet *packet)
 {
     const struct mesh_plan *plan = &packets->plan;
-    struct shelf *shelf = find_shelf(packets, time->round);
+    struct shelf *shelf = find_shelf(packets, neighbour, time->round);
     if (shelf == NULL || time->attempt >= plan->repeat)
         return PACKET_ROUND;
     int64_t most = plan->nodes * (plan->hops + INT64_C(3)) * plan->repeat;
@@ -318,12 +394,17 @@ static enum packet_news take(struct packets *packets, int32_t neighbour,
     if (news != PACKET_NEW)
         return news;
     struct held *held = &shelf->held[packet->node];
-    if (held->bytes != NULL && is_same(held, packet))
+    if (held->bytes != NULL && is_same(held, packet)) {
+        note_known(packets, shelf, neighbour, time->attempt, packet);
         return shorten(plan, held, time->attempt, packet->hops) ? PACKET_CLOSER
                                                                 : PACKET_SAME;
+    }
     if (held->bytes != NULL || held->doubted)
         return decide(packets, shelf, neighbour, time->attempt, held, packet);
-    return keep(plan, held, time->attempt, packet) ? PACKET_NEW : PACKET_QUOTA;
+    if (!keep(plan, held, time->attempt, packet))
+        return PACKET_QUOTA;
+    note_known(packets, shelf, neighbour, time->attempt, packet);
+    return PACKET_NEW;
 }
 
 enum packet_news packets_take(struct packets *packets, int32_t neighbour,
@@ -344,6 +425,23 @@ bool packets_get(const struct packets *packets, int32_t node, int64_t attempt,
     *packet = view(held, node);
     packet->hops = held->hops[attempt];
     return true;
+}
+
+bool packets_has(const struct packets *packets, int32_t neighbour,
+                 int64_t attempt, const struct mesh_packet *packet)
+{
+    size_t at = (size_t)neighbour * (size_t)packets->plan.nodes;
+    const struct known *known =
+        &packets->shelves[0].known[at + (size_t)packet->node];
+    return known->links <= packet->hops + 1 && known->attempt <= attempt;
+}
+
+void packets_forget(struct packets *packets, int32_t neighbour)
+{
+    size_t nodes = (size_t)packets->plan.nodes;
+    for (int k = 0; k < SHELVES; k++)
+        memset(packets->shelves[k].known + (size_t)neighbour * nodes, FAR,
+               nodes * sizeof(struct known));
 }
 
 const int64_t *packets_counts(const struct packets *packets)

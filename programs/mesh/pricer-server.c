@@ -61,6 +61,7 @@ int main(int argc, char **argv)
     daemon_keep_secrets();
     daemon_raise_files();
     daemon_catch_signals();
-    return arguments.check ? server_run_check(&server, &arguments)
-                           : run(&server, &arguments);
+    return arguments.check
+               ? server_run_check(&server, &arguments, mesh_server_check)
+               : run(&server, &arguments);
 }

@@ -63,15 +63,31 @@ bool mesh_announce_fleet(struct mesh_server *server)
     for (size_t i = 0; i < nodes; i++)
         if (server->members.list[i].enrolled)
             memcpy(keys + i * WIRE_KEY, server->members.list[i].key, WIRE_KEY);
-    struct mesh_fleet fleet = {.counter = mesh_next_counter(server),
-                               .results = server->results,
-                               .plan =
-                                   (const uint8_t *)server->counting.bytes.data,
-                               .plan_size = server->counting.bytes.size,
-                               .keys = keys,
-                               .keys_size = nodes * WIRE_KEY};
+    struct mesh_fleet fleet = {
+        .counter = mesh_next_counter(server),
+        .results = server->results,
+        .plan = (const uint8_t *)server->counting.bytes.data,
+        .plan_size = server->counting.bytes.size,
+        .keys = keys,
+        .keys_size = nodes * WIRE_KEY,
+        .follows = (const uint8_t *)server->members.follows.data,
+        .follows_size = server->members.follows.size};
     bool good =
         mesh_write_fleet(&server->bytes, &fleet) && mesh_announce(server);
     free(keys);
     return good;
+}
+
+void mesh_publish(struct mesh_server *server)
+{
+    const struct mesh_round *round = &server->round;
+    bool any = round->arrived > 0;
+    struct mesh_fleet fleet;
+    const struct announced *said = &server->said.kind[MESH_FLEET];
+    bool whole =
+        any && mesh_read_fleet(said->body, said->size, &fleet) && fleet.results;
+    if (!any && server->reference.vector != NULL)
+        return; /* the last RESULT stays, as the reference */
+    mesh_announce_result(server, round->number, round->arrived,
+                         any ? round->bar : 0, whole ? round->estimate : NULL);
 }

@@ -54,27 +54,33 @@ static enum pricer_status admit(struct hub *hub,
     return status;
 }
 
-/* Take over one node's keys; whether the first is another than before. */
+/* Take over one node's keys; whether any is another than before. A key that follows
+ * inherits what was heard. */
 static bool enter(struct mesh_member *member, const char *key, const char *next,
                   const struct key_pair *pair)
 {
-    uint8_t bytes[KEYS_SIZE];
-    bool known = keys_bytes(key, bytes);
+    uint8_t bytes[KEYS_SIZE], after[KEYS_SIZE] = {0};
+    bool known =
+        keys_bytes(key, bytes) && (next == NULL || keys_bytes(next, after));
     bool same =
         member->enrolled && memcmp(member->key, bytes, sizeof bytes) == 0;
-    if (!known || (same && member->secrets == 1 + (next != NULL)))
+    if (!known || (same && memcmp(member->next, after, sizeof after) == 0))
         return false;
-    if (!same) {
-        memcpy(member->key, bytes, sizeof bytes);
-        member->heard = member->saved = 0;
+    if (!same &&
+        (!member->enrolled || memcmp(member->next, bytes, sizeof bytes) != 0)) {
+        member->heard = 0;
         member->recalled = false;
     }
+    if (!same)
+        member->saved = 0;
+    memcpy(member->key, bytes, sizeof bytes);
+    memcpy(member->next, after, sizeof after);
     member->secrets = packet_key(pair, false, key, member->secret[0]);
     if (next != NULL && member->secrets == 1 &&
         packet_key(pair, false, next, member->secret[1]))
         member->secrets = 2;
     member->enrolled = member->secrets > 0;
-    return !same;
+    return true;
 }
 
 static void enter_all(struct mesh_members *members,
@@ -97,6 +103,30 @@ static void enter_all(struct mesh_members *members,
         }
         members->count += member->enrolled;
     }
+}
+
+/* The announced form of which key followed which, of nodes that are enrolled. */
+static bool list_follows(struct mesh_members *members,
+                         const struct enrolment *enrolment)
+{
+    size_t room = (size_t)enrolment->successor_count * MESH_FOLLOW, size = 0;
+    uint8_t *bytes = malloc(room + 1);
+    if (bytes == NULL)
+        return false;
+    for (int32_t k = 0; k < enrolment->successor_count; k++) {
+        const struct pricer_successor *one = &enrolment->successors[k];
+        uint8_t old[KEYS_SIZE], key[KEYS_SIZE];
+        if (one->node < 0 || one->node >= members->nodes ||
+            !members->list[one->node].enrolled || !keys_bytes(one->old, old) ||
+            !keys_bytes(one->key, key))
+            continue;
+        mesh_write_follow(bytes + size, &(struct mesh_follow){one->node, old,
+                                                              key, one->proof});
+        size += MESH_FOLLOW;
+    }
+    wire_free(&members->follows);
+    members->follows = (struct wire_bytes){(char *)bytes, size, room + 1, 0};
+    return true;
 }
 
 /* What the study remembers of the keys that are new here. */
@@ -165,7 +195,8 @@ enum pricer_status mesh_members_load(struct mesh_members *members,
     if (status == PRICER_OK) {
         enter_all(members, &found, pair, changed);
         members->stamp = stamp;
-        status = recall(members, study, fault);
+        status = list_follows(members, &found) ? recall(members, study, fault)
+                                               : PRICER_MEMORY;
     }
     pricer_members_free(found.members);
     pricer_successors_free(found.successors);
@@ -179,4 +210,5 @@ void mesh_members_free(struct mesh_members *members)
                        (size_t)members->nodes * sizeof *members->list);
     free(members->list);
     members->list = NULL;
+    wire_free(&members->follows);
 }

@@ -25,7 +25,7 @@ static const char *const colours[PARTS] = {"blue", "green", "violet"};
 /* What the parts are, of sums and of forwarding. */
 static const char *const part_names[2][PARTS] = {
     {"links that come and go", "noise for privacy", "bias"},
-    {"releases that do not arrive", "noise for privacy",
+    {"releases missing or scaled down", "noise for privacy",
      "nodes that can never be heard"}};
 
 static struct split split_sums(const char *name,
@@ -71,7 +71,10 @@ static int list_splits(const struct report *report, struct split list[ROWS])
         list[count++] = (struct split){"no relaying", plan->mse_alone, {0}};
         if (!isnan(report->mse_sum))
             list[count++] =
-                (struct split){"weighted sums", report->mse_sum, {0}};
+                (struct split){plan->repeat > 1 ? "weighted sums, one attempt"
+                                                : "weighted sums",
+                               report->mse_sum,
+                               {0}};
         list[count++] = (struct split){"always zero", plan->zero_mse, {0}};
         return count;
     }

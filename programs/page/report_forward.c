@@ -151,7 +151,8 @@ void forward_hops(const struct report *report)
                                      plan->mse_perfect / plan->zero_mse}}};
     if (!isnan(report->mse_sum))
         chart.level[chart.levels++] = (struct chart_level){
-            "weighted sums", report->mse_sum / plan->zero_mse};
+            plan->repeat > 1 ? "weighted sums, one attempt" : "weighted sums",
+            report->mse_sum / plan->zero_mse};
     page_section(report, "hops", "What relays are good for",
                  "The error with coefficients chosen for each number of hops.");
     fputs("<figure>\n", report->out);
@@ -225,6 +226,9 @@ void forward_privacy(const struct report *report)
         listed += kinds[k].nodes;
     }
     fputs("</table></div>\n", out);
+    char near[MEANING_NEAR_ROOM];
+    if (meaning_near(report->network, near)[0] != '\0')
+        fprintf(out, "<p class=\"soft\">%s</p>\n", near);
     if (listed < report->network->nodes)
         fprintf(out,
                 "<p class=\"soft\">%lld other nodes have budgets of their "

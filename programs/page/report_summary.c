@@ -62,18 +62,21 @@ static void answer_everyone(const struct report *report)
     double eps = 0, delta = 0;
     long long rounds = report->settings.rounds;
     bool first = true;
+    char near[MEANING_NEAR_ROOM];
     for (int32_t i = 0; i < net->nodes; i++) {
         eps = fmax(eps, net->everyone_eps[i]);
         delta = fmax(delta, net->everyone_delta[i]);
     }
+    meaning_near(net, near);
     fputs("<dt>Private enough?</dt>\n<dd>", report->out);
     put_eps(report, "everyone together", eps, &first);
     fprintf(report->out,
             " of the worst node, over the plan’s %lld round%s. Whoever has to "
             "tell which of two data a node holds, both equally likely before, "
-            "is right in at most %.4g %% of the cases. Who takes part, when "
-            "and over which path is not hidden.</dd>\n",
-            rounds, rounds == 1 ? "" : "s", 100 * meaning_bet(eps, delta));
+            "is right in at most %.4g %% of the cases. %s%sWho takes part, "
+            "when and over which path is not hidden.</dd>\n",
+            rounds, rounds == 1 ? "" : "s", 100 * meaning_bet(eps, delta), near,
+            near[0] != '\0' ? " " : "");
 }
 
 static void answer_privacy(const struct report *report)
@@ -149,7 +152,8 @@ static void answer_better(const struct report *report)
     if (report->forward != NULL)
         fprintf(report->out,
                 " Of the error %.3g %% is noise, which more ε lowers, and %.3g "
-                "%% data that do not arrive, which better links%s lower.",
+                "%% data that do not arrive or are scaled down against the "
+                "noise, which better links%s lower.",
                 100 * report->forward->noise / report->error.objective,
                 100 * report->forward->missing / report->error.objective,
                 report->forward->hops < PRICER_HOPS_MAX ? " and more hops"

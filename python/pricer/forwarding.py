@@ -93,22 +93,23 @@ class ForwardPlan:
         return Release.of(word("release", row["release"]),
                           self.network.dimension, threshold=row["threshold"],
                           e0=row["loss"], noise=row["noise"], radius=radius,
-                          rounds=self.settings.rounds)
+                          rounds=self.settings.rounds,
+                          diameter=self.network.node_diameter[node])
 
     def _laws(self) -> Iterator[Release]:
         """The different laws of the nodes, as far as privacy goes."""
         ratio = self.table["noise"] / self.network.node_radius
         keys = np.stack([self.table["release"], self.table["threshold"],
-                         self.table["loss"], ratio])
+                         self.table["loss"], ratio,
+                         self.network.node_diameter / self.network.node_radius])
         for node in np.unique(keys, axis=1, return_index=True)[1]:
             yield self.release_of(int(node))
 
     def verify(self, releases_only: bool = False) -> ForwardCheck:
         """Check budgets and errors with other code than the planner's. With
-        releases_only the error is not counted, nor is it for rounds of several
-        attempts and for coefficients of measured arrivals."""
-        releases_only = (releases_only or self.repeat > 1
-                         or self.measured > 0)
+        releases_only the error is not counted, nor is it for coefficients of
+        measured arrivals."""
+        releases_only = releases_only or self.measured > 0
         out = ffi.new("struct pricer_forward_check *")
         call(lib.pricer_forward_plan_verify, self.network._c,
              self.settings.rounds, self._c, releases_only, out)

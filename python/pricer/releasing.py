@@ -24,13 +24,15 @@ class Release:
     `threshold` with probability p, where uniform ones are with probability q, and
     stands for the vector radius / m times the direction. noise is the deviation
     of a Gaussian's coordinate. No vector within the radius has a larger
-    E|y - x|^2 than `variance`.
+    E|y - x|^2 than `variance`. The guarantee is about data of a round that differ
+    by at most `diameter`, twice the radius for a sphere.
     """
 
     kind: str
     dimension: int
     rounds: int
     radius: float
+    diameter: float
     threshold: float
     e0: float
     q: float
@@ -43,15 +45,18 @@ class Release:
     @classmethod
     def for_budget(cls, eps: float, delta: float, dimension: int,
                    radius: float = 1.0, rounds: int = 1,
-                   kind: str = "best") -> "Release":
+                   kind: str = "best", diameter: float = 0.0) -> "Release":
         """The release of least variance that keeps (eps, delta) towards everyone
         over all rounds. kind is "sphere", "gaussian", or "best", the one of less
-        variance; delta may be 0 for a sphere."""
+        variance; delta may be 0 for a sphere. With a diameter a Gaussian keeps
+        (eps, delta) for data that differ by at most that in every round (0: any
+        data within the radius); a sphere always does for any data."""
         if rounds == 0:
             raise ValueFault("rounds = 0 is not positive")
         wish = struct("release_wish", {
             "kind": find_word("release", kind, "kind"), "dimension": dimension,
-            "rounds": rounds, "radius": radius, "eps": eps, "delta": delta})
+            "rounds": rounds, "radius": radius, "diameter": diameter,
+            "eps": eps, "delta": delta})
         out = ffi.new("struct pricer_release_law *")
         call(lib.pricer_release_for_budget, wish, out)
         return cls._read(out)
@@ -59,13 +64,14 @@ class Release:
     @classmethod
     def of(cls, kind: str, dimension: int, *, threshold: float = 0.0,
            e0: float = 0.0, noise: float = 0.0, radius: float = 1.0,
-           rounds: int = 1) -> "Release":
+           rounds: int = 1, diameter: float = 0.0) -> "Release":
         """The sphere with this threshold and e0, a multiple of 2^-40, or the
-        Gaussian with this noise."""
+        Gaussian with this noise, for data no further apart than the diameter
+        (0: any data within the radius)."""
         law = struct("release_law", {
             "kind": find_word("release", kind, "kind"), "dimension": dimension,
             "rounds": rounds, "radius": radius, "threshold": threshold,
-            "e0": e0, "noise": noise})
+            "e0": e0, "noise": noise, "diameter": diameter})
         try:
             call(lib.pricer_release_complete, law)
         except ValueFault as error:

@@ -172,6 +172,10 @@ PLANNED = [
     ("the factor 2 dropped from the Gaussian release", "release/parameters.c",
      "2 * (long double)wish->radius / mu", "(long double)wish->radius / mu",
      "gaussian"),
+    ("rounding of payloads not counted as distance", "release/parameters.c",
+     "noise = fminl(noise, move.fixed / (mu - move.growing));",
+     "noise = fminl(noise, wish->diameter / mu);",
+     "gaussian\ndiameter: 0.3"),
 ]
 
 

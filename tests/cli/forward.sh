@@ -135,6 +135,15 @@ awk 'length > 100 { wide = 1 } END { exit wide }' advice.txt || fail "too wide: 
 same "$(json mse_worst_case)" "$(json 'hops_curve[1].mse_worst_case')" ||
     fail "advise, two attempts: $(cat out.json)"
 expect 2 "--points belongs to 'scheme: sum'" "$pricer" advise s.pricer --points 5
+# Two attempts have sensitivities, and scheme sum in one attempt next to them.
+"$pricer" plan s.pricer --json >out.json && "$pricer" plan s.pricer >plan.txt || fail "plan exited $?"
+[ "$(json mse_sum)" ] && [ "$(json sensitivity.links[0].of)" ] || fail "attempts: $(cat out.json)"
+grep -q "sums, one attempt, budget divided evenly" plan.txt &&
+    grep -q "^Links: " plan.txt || fail "plan of two attempts: $(cat plan.txt)"
+"$pricer" new one.pricer four.yaml --force --set hops=1 >new.txt &&
+    "$pricer" plan one.pricer --json >one.json || fail "plan exited $?"
+[ "$(json mse_sum)" = "$(sqlite3 :memory: "SELECT readfile('one.json')->>'mse_sum'")" ] ||
+    fail "scheme sum in one attempt: $(cat out.json one.json)"
 
 # The scheme by default: everyone's budget in the scenario or in a column, else sum.
 "$pricer" new s.pricer four.yaml --force >new.txt || fail "new exited $?"
@@ -164,8 +173,7 @@ refuse "bad.yaml:3: trust.server.eps belongs to 'scheme: sum'" \
     'trust: {server: {eps: 1}, everyone: {eps: 4}}'
 refuse "bad.yaml:4: objective.bias belongs to 'scheme: sum'" "$everyone" 'objective: {bias: l2}'
 refuse "bad.yaml:4: there is no key horizon" "$everyone" 'horizon: 3'
-refuse "bad.yaml:4: diameter does not work with 'scheme: forward' yet" "$everyone" \
-    'diameter: 1'
+refuse "bad.yaml:4: diameter = 3 is above 2, twice the radius" "$everyone" 'diameter: 3'
 refuse "bad.yaml:3: hops belongs to 'scheme: forward'" 'hops: 2' 'trust: {eps: 1}'
 refuse "bad.yaml:4: trust.everyone.eps belongs to 'scheme: forward'" 'scheme: sum' "$everyone"
 refuse "nodes.csv:2: everyone_eps is missing" 'scheme: forward'
@@ -296,5 +304,6 @@ echo to,eps,delta >trust.csv
 expect 1 "$words" timeout 60 "$build"/pricer-node --node 0 --key node.key \
     --server tcp://127.0.0.1:1 --server-key server.key.pub --listen tcp://127.0.0.1:0 \
     --trust trust.csv --ledger ledger.db --new-ledger --data rows.npy --emulate s.pricer
-"$pricer" show s.pricer >show.txt && grep -q "^forward_plan  *2$" show.txt || fail show
+"$pricer" show s.pricer >show.txt && grep -q "^forward_plan  *2$" show.txt &&
+    grep -q "^hops" show.txt && ! grep -qE "^(bias|calibration|horizon|lambda)" show.txt || fail show
 exit $bad

@@ -147,6 +147,13 @@ holds "m->>'error' = readfile('out.json')->>'decoder_mse_upper'"
 # The legend: alone, behind the tables, not in JSON; only where there are words.
 expect 0 "ColRel" "$pricer" plan --explain
 expect 0 "off by" "$pricer" simulate --explain
+# Words of the other scheme are left out.
+printf 'dimension: 2\nnetwork: {generator: ring, nodes: 4, p: 0.5, uplink: 0.5}\n%s\n' \
+    'trust: {everyone: {eps: 4}}' >ring.yaml
+"$pricer" new ring.pricer ring.yaml >/dev/null || fail "new exited $?"
+expect 0 "  forward, H hops   " "$pricer" plan ring.pricer --explain
+"$pricer" plan ring.pricer --explain | grep -q "ColRel" && fail "forward explains ColRel"
+"$pricer" plan ten.pricer --explain | grep -q "H hops" && fail "sum explains hops"
 expect 0 "floor" "$pricer" privacy ten.pricer --explain
 expect 2 "--explain is for tables" "$pricer" plan ten.pricer --json --explain
 expect 2 "there is no option --explain" "$pricer" show ten.pricer --explain

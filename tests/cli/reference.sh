@@ -131,6 +131,7 @@ wrong 1 "step is how far" "step: 0.1"
 wrong 2 "step = 3 is above 1" $'reference: last\nstep: 3'
 wrong 2 "step = 0 is outside" $'reference: last\nstep: 0'
 wrong 2 "step is 'wide', expected a number" $'reference: last\nstep: wide'
+wrong 3 "diameter = 0.1 is below 0.2, twice the step" $'reference: last\nstep: 0.1\ndiameter: 0.1'
 printf 'node,p,radius,everyone_eps\n0,.5,1,4\n1,.5,.5,4\n' >nodes.csv
 printf '%s\n' 'dimension: 2' 'reference: last' 'step: 0.1' \
     'network: {files: {nodes: nodes.csv, links: links.csv}}' >files.yaml

@@ -90,7 +90,7 @@ for repeat in 2 4; do
     "$pricer" new again.pricer four.yaml --force --set repeat=$repeat >/dev/null &&
         "$pricer" plan again.pricer --json >out.json || fail "no plan of $repeat attempts"
     holds "o['repeat'] == $repeat and (o['patterns'] == 0) == ($repeat == 2)"
-    holds "'sensitivity' not in o and o['mse_sum'] is None and o['mse_worst_case'] < .15"
+    holds "len(o['sensitivity']['links']) == 5 and o['mse_sum'] > .8 and o['mse_worst_case'] < .15"
     simulate again.pricer --trials 50000
     holds "o['repeat'] == $repeat and ($repeat > 2 or agrees(o))"
     simulate again.pricer --engine faithful --trials 2000

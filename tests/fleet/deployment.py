@@ -1,8 +1,9 @@
-"""docs/deployment.md, word for word: every command of its shell blocks, in order,
-with the units that are installed. The three machines are network namespaces with
-a bridge between them, and folders of one machine; for scp, chown, runuser and
-systemctl there are stand-ins that do what those would do here. Needs the right to
-make namespaces; else it is skipped with a reason. Arguments: build folder."""
+"""docs/deployment.md, word for word, up to the mesh, which mesh_deployment.py runs:
+every command of its shell blocks, in order, with the units that are installed. The
+three machines are network namespaces with a bridge between them, and folders of one
+machine; for scp, chown, runuser and systemctl there are stand-ins that do what those
+would do here. Needs the right to make namespaces; else it is skipped with a reason.
+Arguments: build folder."""
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ from fleet import expect, fail, spawn
 build = os.path.realpath(sys.argv[1])
 root = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 HERE = 'PRICER_DEPLOYMENT'
+MESH = 'A mesh of thirty machines'
 
 STAND_INS = {
     # scp -rp FROM HOST:TO
@@ -30,9 +32,12 @@ STAND_INS = {
 }
 
 
-def enter_namespaces():
+def enter_namespaces(nodes=2, cut=()):
     """Run this again where 10.0.0.1 and /var/lib/pricer are nobody else's: the
-    server's machine, with a bridge to those of the nodes."""
+    server's machine, with a bridge to those of the nodes. `cut` are pairs of nodes,
+    -1 the server, between which nothing passes."""
+    if HERE in os.environ:
+        return
     inside = """set -e
 mount -t tmpfs none /var/lib
 mkdir -m 0700 /var/lib/pricer
@@ -43,7 +48,7 @@ ip link set lo up
 ip link add br0 type bridge
 ip addr add 10.0.0.1/24 dev br0
 ip link set br0 up
-for k in 0 1; do
+for k in $(seq 0 $((NODES - 1))); do
     ip netns add node$k
     ip link add to$k type veth peer name eth0 netns node$k
     ip link set to$k master br0 up
@@ -52,12 +57,15 @@ for k in 0 1; do
     ip -n node$k link set lo up
     ip netns exec node$k true
 done
-exec "$@"
-"""
+""".replace('NODES', str(nodes))
+    for a, b in [*cut, *[(b, a) for a, b in cut]]:
+        where = '' if a < 0 else f'-n node{a}'
+        inside += f'ip {where} route add blackhole 10.0.0.{b + 2}/32\n'
+    inside += 'exec "$@"\n'
     spaces = ['unshare', '--mount', '--net']
     if os.getuid() != 0:
         spaces += ['--user', '--map-root-user']
-    done = subprocess.run([*spaces, 'sh', '-c', inside, 'sh', 'true'],
+    done = subprocess.run([*spaces, 'mount', '-t', 'tmpfs', 'none', '/run'],
                           capture_output=True, text=True)
     if done.returncode != 0:
         print('skipped: fleet_deployment needs namespaces '
@@ -65,7 +73,7 @@ exec "$@"
         sys.exit(77)
     os.environ[HERE] = '1'
     os.execvp(spaces[0], [*spaces, 'sh', '-c', inside, 'sh', sys.executable,
-                          os.path.realpath(__file__), build])
+                          os.path.realpath(sys.argv[0]), build])
 
 
 def at(machine):
@@ -74,19 +82,20 @@ def at(machine):
 
 
 def read_page():
-    """The commands of the page: (machine, command, section)."""
+    """The commands of the page: (machine, command, section, block)."""
     with open(os.path.join(root, 'docs', 'deployment.md')) as file:
         page = file.read()
-    commands, section, block, end = [], '', False, None
+    commands, section, block, end, blocks = [], '', False, None, 0
     for line in page.splitlines():
         if line.startswith('#') and not block:
             section = line.lstrip('# ')
         elif line.startswith('```'):
             block = line == '```sh'
+            blocks += 1
         elif block:
-            match = re.match(r'(server|node\d+)# (.*)', line)
+            match = re.match(r'(server|node\d+|nodeI)# (.*)', line)
             if match and end is None:
-                commands.append([*match.groups(), section])
+                commands.append([*match.groups(), section, blocks])
                 here = re.search(r"<<'(\w+)'", line)
                 end = here.group(1) if here else None
             else:
@@ -112,16 +121,14 @@ class Machines:
         return os.path.join(self.folder, *names)
 
     def run(self, machine, command):
-        """In the folder that the machine's last command left."""
-        where = self.where.get(machine, '/')
+        """In the folder that the machine's last command left; start() follows."""
+        where, left = self.where.get(machine, '/'), self.path('pwd-' + machine)
         done = subprocess.run(
-            [*at(machine), 'bash', '-ec', f'{command}\npwd >{self.path("pwd")}'], cwd=where,
-            env=self.environment, capture_output=True, text=True, timeout=120)
+            [*at(machine), 'bash', '-ec', f'{command}\npwd >{left}'],
+            cwd=where, env=self.environment, capture_output=True, text=True, timeout=120)
         if done.returncode == 0:
-            with open(self.path('pwd')) as file:
+            with open(left) as file:
                 self.where[machine] = file.read().strip()
-        for unit in self.new_units():
-            self.start(unit)
         return done
 
     def new_units(self):
@@ -132,7 +139,13 @@ class Machines:
         os.remove(self.path('units'))
         return units
 
-    def start(self, unit):
+    def start(self):
+        """The units that systemctl was asked for. In the main thread: they end
+        with the thread that starts them."""
+        for unit in self.new_units():
+            self.start_unit(unit)
+
+    def start_unit(self, unit):
         """What systemd makes of a unit and its drop-in."""
         name, _, instance = unit.partition('@')
         settings = {}
@@ -195,11 +208,14 @@ def wait(machines, plan, count):
 
 def follow(machines):
     later = False
-    for machine, command, section in read_page():
+    for machine, command, section, _ in read_page():
+        if section == MESH:
+            break
         if section.startswith('5') and not later: # "Some twenty seconds later"
             later = True
             wait(machines, 1, 2)
         done = machines.run(machine, command)
+        machines.start()
         print(f'{machine}# {command.splitlines()[0]}')
         expect(done.returncode == 0,
                done.stdout + done.stderr + machines.logs())
@@ -223,8 +239,7 @@ def check(machines):
 
 
 def main():
-    if HERE not in os.environ:
-        enter_namespaces()
+    enter_namespaces()
     with tempfile.TemporaryDirectory() as folder:
         machines = Machines(folder)
         try:
@@ -234,4 +249,5 @@ def main():
             machines.stop()
 
 
-main()
+if __name__ == '__main__':
+    main()

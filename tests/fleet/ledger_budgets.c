@@ -95,7 +95,7 @@ static struct ledger_terms plan(enum pri_release_kind kind, int64_t dimension,
                                 double eps, double delta, int64_t rounds)
 {
     struct pri_release release;
-    struct pri_release_wish wish = {kind, dimension, 1, eps, delta, rounds};
+    struct pri_release_wish wish = {kind, dimension, 1, eps, delta, rounds, 0};
     assert_int_equal(pri_release_for_budget(&wish, &release, NULL), PRICER_OK);
     return (struct ledger_terms){.kind = release.kind,
                                  .dimension = dimension,

@@ -95,7 +95,8 @@ static struct ledger_terms terms;
 static void prepare(const char *name)
 {
     struct pri_release release;
-    struct pri_release_wish wish = {PRI_RELEASE_SPHERE, 2, 1, 60, 1e-6, ROUNDS};
+    struct pri_release_wish wish = {
+        PRI_RELEASE_SPHERE, 2, 1, 60, 1e-6, ROUNDS, 0};
     char text[80], file[64];
     snprintf(text, sizeof text, "to,eps,delta\neveryone,60,1e-6\n");
     snprintf(file, sizeof file, "%s.csv", name);

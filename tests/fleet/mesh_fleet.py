@@ -176,6 +176,7 @@ class Peer:
         self.listener = Listener(mesh.addresses[node], self.path)
         self.listener.admit([key for key, _ in self.near.values()])
         self.context, self.tried = context(False, self.path), {}
+        self.greeted = set()
         self.channels, self.said, self.frames, self.seen = {}, {}, {}, {}
         self.digest, self.plan = None, None
 
@@ -184,6 +185,7 @@ class Peer:
             if who == 'server' else self.near[who]
         raw = socket.create_connection(where(address), 5)
         self.channels[who] = Channel(raw, self.context, False)
+        self.greeted.discard(who)
         return key
 
     def step(self):
@@ -201,6 +203,9 @@ class Peer:
                 if who in self.channels:
                     self.channels.pop(who).close()
                 continue
+            if self.channels[who].open and who not in self.greeted:
+                self.greeted.add(who)
+                self.send(who, self.hello())
             found += [(who, frame) for frame in frames]
         keys = {key: who for who, (key, _) in self.near.items()}
         found += [(keys[channel.key], frame)

@@ -18,7 +18,8 @@ import msgpack
 import numpy as np
 
 from fleet import expect
-from mesh_fleet import ANNOUNCE, HELLO, MARK, OPEN, PACKETS, Mesh, Peer
+from mesh_fleet import (ANNOUNCE, FLEET, HELLO, MARK, OPEN, PACKETS, Mesh,
+                        Peer)
 
 # A sanitizer keeps what is freed; here memory is measured.
 os.environ.setdefault('ASAN_OPTIONS', 'quarantine_size_mb=4')
@@ -26,7 +27,7 @@ build = sys.argv[1]
 FRAMES, PERIOD = [int(word) for word in sys.argv[2:4]] \
     if len(sys.argv) > 3 else [10000, 1500]
 HOPS, N, LIAR, PEST = 3, 4, 3, 4
-GROWTH, LOG = 100, 50000     # MiB and bytes: a sanitizer needs more than it frees
+GROWTH, LOG = 100, 50000     # MiB, of which a sanitizer needs most, and bytes
 NODES = range(N - 1)
 # A line 0 - 1 - 2 of which 0 has the uplink; the liar is next to all of them.
 LINKS = [(0, 1), (1, 2), (0, 3), (1, 3), (2, 3)]
@@ -268,13 +269,14 @@ def check_flood():
                  (liar.left <= 0 and pest.poll() is not None))
         took, last = time.monotonic() - began, mesh.last()
         liar.run(60, until=lambda: mesh.last() >= max(last, first + 1) + 2)
-        used = {name: 0 for name in names}
+        used, most = {}, 0
         for name in names:
             process = mesh.processes[name]
             expect(process.poll() is None, f'{name} ended:\n{mesh.log(name)}')
             used[name] = processor(process) - before[name][1]
             grown = memory(process, 'VmHWM') - before[name][0]
             expect(grown < GROWTH, f'{name} grew by {grown:.0f} MiB')
+            most = max(most, grown)
             size = os.path.getsize(mesh.path(f'{name}.log'))
             expect(size < LOG, f'{name} wrote {size} bytes of log')
         rounds = mesh.arrivals(first)
@@ -292,7 +294,8 @@ def check_flood():
               f'all {len(rounds)} rounds everyone honest arrived; processor '
               'seconds ' + ', '.join(f'{name} {used[name]:.1f}'
                                      for name in names) +
-              f'; dropped {mesh.dropped()}')
+              f'; memory grew by at most {most:.1f} MiB; dropped '
+              f'{mesh.dropped()}')
 
 
 def play(payload, keys=''):
@@ -368,6 +371,45 @@ def check_gaussian():
           f'{c * longest / N:.4f}; {refused} were too long and not counted')
 
 
+def check_early():
+    """Before the first round of a plan a liar makes a node keep packets of a round
+    that never comes, and true ones are lost: it asks its neighbours once more, and
+    who is asked sends them again. The test plays node 1, between 0 and 2."""
+    with Mesh(build, 3, [(0, 1), (1, 2)], [1, 1, 0]) as mesh:
+        peer, heard = Peer(mesh, 1), []
+        peer.take = lambda who, message, frame: (
+            heard.append((who, message)), Peer.take(peer, who, message, frame))
+        mesh.start_server(period=6000)
+        mesh.start_node(0)
+        mesh.start_node(2)
+        peer.run(60, until=lambda: FLEET in peer.said and peer.seen and
+                 2 in peer.channels and peer.channels[2].open)
+        round_ = peer.said[OPEN][3]
+        payload, tag, signature, kind = next(iter(peer.seen[round_, 0]))
+        copy = [0, kind, 1, payload, tag, signature]
+        peer.send(2, peer.frames[FLEET])
+        peer.send(2, [3, PACKETS, 1 << 40, 0, [copy]])
+        peer.send(2, [3, PACKETS, round_, 0, [copy]])
+        peer.send(2, peer.frames[OPEN])
+        asked = lambda: any(who == 2 and m[1] == HELLO and m[2] > 0 and m[3] == 0
+                            for who, m in heard)
+        peer.run(30, until=asked)
+        expect(asked(), 'a node does not ask for packets that it has missed')
+        count = lambda: sum(who == 0 and m[1] == PACKETS and m[2] == round_
+                            for who, m in heard)
+        before = count()
+        for _ in range(20):     # at most two a second are answered
+            peer.send(0, [3, HELLO, peer.said[FLEET][0], 0, 0, 0, 9, False, False,
+                          False])
+            peer.run(1.5, until=lambda: count() > before)
+            if count() > before:
+                break
+        expect(count() > before, 'a node does not send its packets again')
+        peer.close()
+        print('packets that were lost before the first round are asked for again')
+
+
+check_early()
 check_lies()
 check_flood()
 check_lies('reference: last\nstep: .5\n')

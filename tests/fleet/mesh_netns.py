@@ -1,8 +1,12 @@
-"""A mesh in network namespaces: a ladder of ten nodes of which the first two reach
+"""A mesh in network namespaces: a grid of nodes of which the first column reaches
 the server, and no packet of IP passes between any pair without a link. Nodes at
-the far end are heard over four relays; links are really cut and restored, and who
+the far end are heard over relays; links are really cut and restored, and who
 arrives is who has a path. Needs the right to make namespaces; else it is skipped
-with a reason. Arguments: build folder."""
+with a reason. Arguments: build folder, rows, columns; by default 2 and 5. Thirty
+nodes over five relays:
+
+    tests/fleet/mesh_netns.py BUILD 5 6
+"""
 import os
 import subprocess
 import sys
@@ -11,11 +15,13 @@ from fleet import expect
 from mesh_fleet import Mesh
 
 build = sys.argv[1]
-COLUMNS = 5
-N = 2 * COLUMNS
-LINKS = [(2 * c, 2 * c + 1) for c in range(COLUMNS)] + \
-    [(i, i + 2) for i in range(N - 2)]
-UPLINK = [1, 1] + [0] * (N - 2)
+ROWS, COLUMNS = [int(word) for word in sys.argv[2:4]] \
+    if len(sys.argv) > 3 else [2, 5]
+N = ROWS * COLUMNS
+FIRST = list(range(ROWS))       # node i is in column i // ROWS
+LINKS = [(i, i + 1) for i in range(N) if (i + 1) % ROWS] + \
+    [(i, i + ROWS) for i in range(N - ROWS)]
+UPLINK = [1] * ROWS + [0] * (N - ROWS)
 TAG = f'pm{os.getpid() % 100000}'
 HUB = TAG + 'h'
 WHO = ['server', *range(N)]
@@ -91,20 +97,22 @@ def expect_rounds(mesh, links, uplinks, phase):
 
 
 def check():
-    with Mesh(build, N, LINKS, UPLINK, hops=6, times=2000, host=address) as mesh:
+    with Mesh(build, N, LINKS, UPLINK, hops=ROWS + COLUMNS, times=2000,
+              host=address) as mesh:
         inside = lambda who: ['ip', 'netns', 'exec', space(who)]
         mesh.start_server(prefix=inside('server'), period=500)
         for i in range(N):
             mesh.start_node(i, prefix=inside(i))
-        expect_rounds(mesh, LINKS, [0, 1], 'all links')
-        cut(2, 4)
-        cut(3, 5)
-        left = [link for link in LINKS if link not in ((2, 4), (3, 5))]
-        expect_rounds(mesh, left, [0, 1], 'both rails cut')
-        cut(3, 5, down=False)
+        expect_rounds(mesh, LINKS, FIRST, 'all links')
+        rails = [(ROWS + i, 2 * ROWS + i) for i in FIRST]
+        for a, b in rails:
+            cut(a, b)
+        left = [link for link in LINKS if link not in rails]
+        expect_rounds(mesh, left, FIRST, 'two columns cut from the rest')
+        cut(*rails[-1], down=False)
         cut(0, 'server')
-        left.append((3, 5))
-        expect_rounds(mesh, left, [1], 'one rail back, one uplink cut')
+        left.append(rails[-1])
+        expect_rounds(mesh, left, FIRST[1:], 'one link back, one uplink cut')
         expect(all(p.poll() is None for p in mesh.processes.values()), 'ended')
 
 

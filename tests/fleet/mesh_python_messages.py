@@ -60,7 +60,7 @@ def verified(key, signature, text):
 class Plan:
     """The body of FLEET."""
 
-    def __init__(self, body, keys):
+    def __init__(self, body, keys, follows):
         (self.number, _, self.nodes, self.dimension, self.rounds, self.repeat,
          self.hops, self.reach, releases, of) = require(
             msgpack.unpackb(body), 'uint', 'uint', 'uint', 'uint', 'uint', 'uint',
@@ -73,7 +73,16 @@ class Plan:
         self.of = np.frombuffer(of, '<u2')
         if len(self.of) and self.of.max() >= len(self.releases):
             raise ValueError('a release that the plan does not have')
-        self.keys = [keys[32 * i:32 * i + 32] for i in range(self.nodes)]
+        if len(follows) % 132:
+            raise ValueError('keys that follow, not whole')
+        self.keys = [{keys[32 * i:32 * i + 32]} for i in range(self.nodes)]
+        for at in range(0, len(follows), 132):
+            node = int.from_bytes(follows[at:at + 4], 'little')
+            old, key = follows[at + 4:at + 36], follows[at + 36:at + 68]
+            if node >= self.nodes:
+                raise ValueError('a key of nobody')
+            if old in self.keys[node]:  # both count until the old one is retired
+                self.keys[node].add(key)
         self.digest = blake(body, 16)
 
     def release(self, node):
@@ -82,7 +91,7 @@ class Plan:
     def has(self, packet):
         """Whether a packet is of a node that takes part, and of the kind and length
         of its release."""
-        return packet.node < self.nodes and any(self.keys[packet.node]) and \
+        return packet.node < self.nodes and any(map(any, self.keys[packet.node])) and \
             packet.kind == self.release(packet.node)[0] and len(packet.payload) \
             == (16 if packet.kind == SPHERE else 4 * self.dimension)
 
@@ -116,6 +125,6 @@ class Packet:
     def text(self, digest, round_):
         """What is signed."""
         low = lambda n: n.to_bytes(8, 'little')
-        inner = blake(digest + low(0) + low(round_) + low(self.node) +
-                      low(self.kind) + self.tag + self.payload, 32)
+        inner = blake(digest + low(round_) + low(self.node) + low(self.kind) +
+                      self.tag + self.payload, 32)
         return blake(inner, 32, b'pricer: signature of packets')

@@ -2,9 +2,10 @@
 ssl, msgpack, NumPy and cryptography. An example for those who write another.
 
 It makes releases of the kind `sphere`, forwards those of others, and passes on what
-the server announces. It knows no rounds relative to the last estimate and no trust
-file with other rows than `everyone`; there it only relays. For tests: its sampler
-is not protected against observers who measure its time.
+the server announces. Where the plan has another kind it only relays; trust files with
+other rows than `everyone` are refused. It believes the next keys of others in packets;
+its own neighbours have the keys of its file. For tests: its sampler is not protected against
+observers who measure its time.
 
     mesh_python_node.py NODE.CONF [--server ADDRESS]
 
@@ -149,7 +150,9 @@ class Node:
         self.round, self.attempt = 0, 0
         self.open = None          # the OPEN that the clock goes by
         self.pending_until = 0    # a release of the round is still to be made
+        self.reference = 0, bytes(16)  # of the round: its number and digest
         self.begun = False        # a round of this plan has
+        self.missed = 0           # the latest round to come of which one was dropped
         self.held = {}            # round -> node -> Packet; None: only forgeries
         self.taken = {}           # (round, neighbour) -> packets that came
         self.checks = {}          # (round, node, neighbour) -> signatures checked
@@ -196,8 +199,10 @@ class Node:
             for later in range(attempt, self.attempt + 1):
                 self.send_packets(to, later, packets)
 
-    def hello(self):
+    def hello(self, asks=False):
+        """With `asks`, as if this node had no OPEN: packets come with it."""
         counters = [self.said.get(kind, (0,))[0] for kind in (FLEET, OPEN, RESULT)]
+        counters[1] *= not asks
         left = self.ledger.left(self.law, self.plan.rounds, *self.cost) \
             if self.law else 0
         return [VERSION, HELLO, *counters, self.ledger.last(), left, False,
@@ -271,14 +276,16 @@ class Node:
             neighbour.answered.append(now)
         for _, body, signature in later:
             self.send(channel, [VERSION, ANNOUNCE, body, signature])
+        if self.begun and self.said.get(OPEN) in later:
+            self.send_packets(neighbour, self.attempt, self.packets())
 
     def take_fleet(self, body):
-        _, _, _, plan, keys = require(msgpack.unpackb(body), 'uint', 'uint', 'bool',
-                                      'bin', 'bin')
-        known, self.plan = self.plan, Plan(plan, keys)
+        _, _, _, plan, keys, follows = require(
+            msgpack.unpackb(body), 'uint', 'uint', 'bool', 'bin', 'bin', 'bin')
+        known, self.plan = self.plan, Plan(plan, keys, follows)
         if known is not None and known.digest == self.plan.digest:
             return  # other keys
-        self.held, self.begun, self.open = {}, False, None
+        self.held, self.begun, self.missed, self.open = {}, False, 0, None
         self.law = self.believe(self.plan)
         say('fleet', plan=self.plan.number, nodes=self.plan.nodes,
             releases=self.law is not None)
@@ -289,7 +296,7 @@ class Node:
         """The law of this node's release, or None where it releases nothing: it
         computes itself what the plan's rounds cost, (T rounds of the loss, 0) or
         what the plan says."""
-        if self.behind or self.number >= plan.nodes or plan.reach != 0:
+        if self.behind or self.number >= plan.nodes:
             return None
         kind, radius, t, e0, _, eps, delta = plan.release(self.number)
         if kind != SPHERE or not radius > 0 or \
@@ -311,10 +318,10 @@ class Node:
 
     # -------------------------------------------------------------- rounds --
     def take_open(self, body):
-        (_, _, digest, round_, attempt, period, ahead, collect, reference, _) = \
+        (_, _, digest, round_, attempt, period, ahead, collect, *reference) = \
             require(msgpack.unpackb(body), 'uint', 'uint', 16, 'uint', 'uint',
                     'uint', 'uint', 'uint', 'uint', 16)
-        if self.plan is None or digest != self.plan.digest or reference != 0 or \
+        if self.plan is None or digest != self.plan.digest or \
                 attempt >= self.plan.repeat:
             return
         now = time.monotonic()
@@ -322,6 +329,7 @@ class Node:
             self.open = dict(round=round_, at=now, period=period / 1000,
                              ahead=ahead, collect=collect / 1000)
         if (round_, attempt) > (self.round, self.attempt):
+            self.reference = tuple(reference)
             self.begin(round_, attempt, now)
 
     def by_clock(self):
@@ -336,13 +344,18 @@ class Node:
                 self.open['round'] + k > self.round and \
                 time.monotonic() < due + self.open['collect']:
             say('clock', round=self.open['round'] + k)
+            self.reference = 0, bytes(16)
             self.begin(self.open['round'] + k, 0, due)
 
     def begin(self, round_, attempt, start):
         new = round_ != self.round or not self.begun
+        if new and self.missed >= round_:   # ask for those that came before
+            for neighbour in self.neighbours.values():
+                self.send_to(neighbour, self.hello(asks=True))
         if new:
             self.close_round()
             self.held = {r: p for r, p in self.held.items() if r >= round_}
+            self.missed = 0
             for counts in (self.taken, self.checks):
                 for key in [k for k in counts if k[0] < round_]:
                     del counts[key]
@@ -357,9 +370,32 @@ class Node:
             say('round', round=self.round, packets={
                 p.node: p.payload.hex() for p in self.packets()})
 
+    def find_data(self):
+        """The vector of the round, clipped to the reach and less the estimate that
+        the round is relative to; None if that is not here."""
+        reach, (round_, digest) = self.plan.reach, self.reference
+        if reach == 0:
+            return self.vector
+        data = self.vector * min(1, reach / max(reach,
+                                                np.linalg.norm(self.vector)))
+        if round_ == 0:
+            return data
+        if RESULT not in self.said:
+            return None
+        _, _, known, _, _, estimate = require(
+            msgpack.unpackb(self.said[RESULT][1]), 'uint', 'uint', 'uint', 'uint',
+            'f64', 'bin')
+        if known != round_ or blake(estimate, 16) != digest or \
+                len(estimate) != 8 * self.plan.dimension:
+            return None
+        estimate = np.frombuffer(estimate, '<f8')
+        return data - estimate \
+            if np.linalg.norm(estimate) <= reach * (1 + 1e-9) else None
+
     def may_release(self):
         now = time.monotonic()
         if self.law is None or now > self.pending_until or \
+                self.find_data() is None or \
                 (not self.marked and now < self.started + 2):
             return False
         period = self.open['period']
@@ -387,12 +423,12 @@ class Node:
 
     def make_release(self):
         radius = self.plan.release(self.number)[1]
-        payload = sample(self.law, self.vector, radius)
+        payload = sample(self.law, self.find_data(), radius)
         if payload is None:
             return None
         digest = self.plan.digest
-        tag = packet_tag(self.tag_key, self.study, digest, 0, self.number,
-                         self.round, SPHERE, payload)
+        tag = packet_tag(self.tag_key, self.study, digest, self.reference[0],
+                         self.number, self.round, SPHERE, payload)
         packet = Packet(self.number, SPHERE, payload, tag, b'')
         packet.signature = self.secret.sign(packet.text(digest, self.round))
         try:
@@ -413,15 +449,19 @@ class Node:
         return [p for p in self.held[self.round].values() if p is not None]
 
     def shelf(self, round_):
-        """The packets of a round, if they are kept: of the round that is open and of
-        the next; before the first of a plan, of the latest that was heard of."""
-        if self.begun:
-            return self.held.setdefault(round_, {}) \
-                if round_ in (self.round, self.round + 1) else None
-        if round_ < max(self.held, default=1):
+        """The packets of a round, if they are kept: of the round that is open, of the
+        next, and of the latest that was heard of."""
+        near = (self.round, self.round + 1) if self.begun else ()
+        latest = max((r for r in self.held if r not in near), default=0)
+        if round_ in near or round_ == latest:
+            return self.held.setdefault(round_, {})
+        if self.begun and round_ < self.round:
             return None
-        self.held = {round_: self.held.get(round_, {})}
-        return self.held[round_]
+        self.missed = max(self.missed, min(round_, latest))
+        if round_ < latest:
+            return None
+        self.held.pop(latest, None)
+        return self.held.setdefault(round_, {})
 
     def take_packets(self, who, round_, attempt, packets):
         """Keep what is new and pass it on."""
@@ -466,8 +506,9 @@ class Node:
         return packet.right
 
     def signed(self, round_, packet):
-        return verified(self.plan.keys[packet.node], packet.signature,
-                        packet.text(self.plan.digest, round_))
+        text = packet.text(self.plan.digest, round_)
+        return any(verified(key, packet.signature, text)
+                   for key in self.plan.keys[packet.node])
 
     def too_many_checks(self, round_, node, who):
         count = self.checks.get((round_, node, who), 0)

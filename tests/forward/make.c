@@ -111,7 +111,7 @@ static void test_releases(void **state)
             assert_int_equal(pri_release_for_budget(
                                  &(struct pri_release_wish){
                                      PRI_RELEASE_BEST, 2, net->node_radius[i],
-                                     eps[i], delta[i], rounds},
+                                     eps[i], delta[i], rounds, 0},
                                  &own, NULL),
                              PRICER_OK);
             assert_int_equal(plan->node[i].release, own.kind);

@@ -21,7 +21,7 @@ static struct pricer_forward_privacy ask(const struct pricer_forward_node *node,
     struct pricer_forward_privacy found;
     struct pricer_fault fault = {""};
     if (pricer_forward_privacy_eps(
-            &(struct pricer_forward_releases){node, 1, dimension, rounds},
+            &(struct pricer_forward_releases){node, 1, dimension, rounds, 0},
             delta, &found, &fault) != PRICER_OK)
         fail_msg("%s", fault.text);
     assert_true(found.delta == delta && found.eps_lower <= found.eps);
@@ -34,8 +34,8 @@ static double ask_delta(const struct pricer_forward_node *node,
     double delta = -1;
     assert_int_equal(
         pricer_forward_privacy_delta(
-            &(struct pricer_forward_releases){node, 1, dimension, rounds}, eps,
-            &delta, NULL),
+            &(struct pricer_forward_releases){node, 1, dimension, rounds, 0},
+            eps, &delta, NULL),
         PRICER_OK);
     return delta;
 }
@@ -112,7 +112,7 @@ static void test_budgets(void **state)
     for (int kind = PRI_RELEASE_SPHERE; kind <= PRI_RELEASE_GAUSSIAN; kind++)
         for (int k = 0; k < 5; k++) {
             struct pri_release_wish wish = {
-                (enum pri_release_kind)kind, 16, 1, 4, 1e-5, rounds[k]};
+                (enum pri_release_kind)kind, 16, 1, 4, 1e-5, rounds[k], 0};
             struct pri_release release;
             assert_int_equal(pri_release_for_budget(&wish, &release, NULL),
                              PRICER_OK);
@@ -145,6 +145,36 @@ static void test_gaussian(void **state)
     assert_true(isinf(ask(&node, 4, 9, 0).eps));
 }
 
+/* Neighbours that differ by D: the Gaussian's curve is that of D / noise, a little
+ * above it for the rounding of the payload; a sphere's stays where it is. */
+static void test_diameter(void **state)
+{
+    struct pricer_forward_node node = {.release = PRICER_RELEASE_GAUSSIAN,
+                                       .noise = .5};
+    struct pricer_forward_node cap = sphere(.3, 1);
+    struct pricer_forward_privacy found, whole = ask(&cap, 4, 9, 1e-5);
+    (void)state;
+    for (double diameter = .01; diameter < 2; diameter *= 2) {
+        double eps = 2 * diameter;
+        double delta = pricer_gaussian_delta(eps, diameter / .5 * sqrt(9));
+        struct pricer_forward_releases of = {&node, 1, 4, 9, diameter};
+        assert_int_equal(pricer_forward_privacy_eps(&of, delta, &found, NULL),
+                         PRICER_OK);
+        assert_true(found.eps_lower <= eps * (1 + 1e-12));
+        assert_true(found.eps > eps && found.eps < eps * (1 + 1e-3));
+        assert_true(found.eps_lower > eps * (1 - 1e-9));
+        of.node = &cap;
+        assert_int_equal(pricer_forward_privacy_eps(&of, 1e-5, &found, NULL),
+                         PRICER_OK);
+        assert_true(found.eps == whole.eps &&
+                    found.eps_lower == whole.eps_lower);
+    }
+    assert_int_equal(pricer_forward_privacy_eps(
+                         &(struct pricer_forward_releases){&node, 1, 4, 9, 2.5},
+                         1e-5, &found, NULL),
+                     PRICER_VALUE);
+}
+
 static void test_refusals(void **state)
 {
     struct pricer_forward_privacy found = {.eps = -1};
@@ -160,21 +190,21 @@ static void test_refusals(void **state)
         fault.text[0] = '\0';
         assert_int_equal(
             pricer_forward_privacy_eps(
-                &(struct pricer_forward_releases){&bad[k], 1, 2, 1}, 1e-5,
+                &(struct pricer_forward_releases){&bad[k], 1, 2, 1, 0}, 1e-5,
                 &found, &fault),
             PRICER_VALUE);
         assert_true(fault.text[0] != '\0');
     }
     assert_int_equal(pricer_forward_privacy_eps(
-                         &(struct pricer_forward_releases){&good, 1, 2, 0},
+                         &(struct pricer_forward_releases){&good, 1, 2, 0, 0},
                          1e-5, &found, &fault),
                      PRICER_VALUE);
     assert_int_equal(pricer_forward_privacy_eps(
-                         &(struct pricer_forward_releases){&good, 1, 2, 1}, 1.5,
-                         &found, &fault),
+                         &(struct pricer_forward_releases){&good, 1, 2, 1, 0},
+                         1.5, &found, &fault),
                      PRICER_VALUE);
     assert_int_equal(pricer_forward_privacy_eps(
-                         &(struct pricer_forward_releases){&good, NAN, 2, 1},
+                         &(struct pricer_forward_releases){&good, NAN, 2, 1, 0},
                          .5, &found, &fault),
                      PRICER_VALUE);
     assert_true(found.eps == -1);
@@ -185,7 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known),    cmocka_unit_test(test_both_ends),
         cmocka_unit_test(test_budgets),  cmocka_unit_test(test_gaussian),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_diameter), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,8 @@ static struct pricer_release_law make(enum pricer_release kind, int64_t d,
     struct pricer_release_law law;
     struct pricer_fault fault = {""};
     if (pricer_release_for_budget(
-            &(struct pricer_release_wish){kind, d, rounds, 1, eps, 1e-5}, &law,
-            &fault) != PRICER_OK)
+            &(struct pricer_release_wish){kind, d, rounds, 1, eps, 1e-5, 0},
+            &law, &fault) != PRICER_OK)
         fail_msg("%s", fault.text);
     return law;
 }

@@ -121,18 +121,26 @@ static void test_releases(void **state)
                                                 1,
                                                 eps,
                                                 1e-6,
-                                                rounds[k]};
+                                                rounds[k],
+                                                i % 2 ? .3 : 2};
+                struct pricer_budget budget = {
+                    .eps = eps, .delta = 1e-6, .rounds = rounds[k]};
                 if (k == 5 && i == 6)
                     continue; /* some seconds */
                 assert_int_equal(pri_release_for_budget(&wish, &release, NULL),
                                  PRICER_OK);
                 struct pricer_forward_node node = node_of(&release);
                 assert_true(pri_release_recompute(
-                    &node, dimensions[i], rounds[k], eps, 1e-6, &found));
+                    &node, dimensions[i], wish.diameter, &budget, &found));
                 assert_true(found.pure || found.delta <= 1e-6);
                 assert_close((double)found.variance, release.variance, 1e-10);
                 if (kind == PRI_RELEASE_GAUSSIAN) {
-                    assert_true(found.delta > 1e-6 * (1 - 1e-7));
+                    assert_true(found.delta > 1e-6 * (1 - 1e-5));
+                    /* Data that are further apart are not hidden. */
+                    assert_true(pri_release_recompute(&node, dimensions[i],
+                                                      wish.diameter * 1.01,
+                                                      &budget, &found));
+                    assert_true(wish.diameter == 2 || found.delta > 1e-6);
                     continue;
                 }
                 assert_close((double)found.share, release.q, 1e-11);
@@ -148,7 +156,7 @@ static void test_releases(void **state)
                 if (rounds[k] == 1 || node.loss > PRI_RELEASE_E0)
                     continue;
                 assert_true(pri_release_recompute(
-                    &node, dimensions[i], rounds[k], eps, 1e-6, &found));
+                    &node, dimensions[i], wish.diameter, &budget, &found));
                 assert_true(!found.pure && found.delta > 1e-6);
             }
 }
@@ -168,14 +176,17 @@ static void test_known(void **state)
                                            .threshold = known[k].t,
                                            .loss = floor(known[k].e0 * 0x1p40) *
                                                    0x1p-40};
-        assert_true(pri_release_recompute(&node, known[k].dimension,
-                                          known[k].rounds, known[k].eps, 1e-6,
-                                          &found));
+        assert_true(pri_release_recompute(
+            &node, known[k].dimension, 2,
+            &(struct pricer_budget){
+                .eps = known[k].eps, .delta = 1e-6, .rounds = known[k].rounds},
+            &found));
         assert_close((double)found.delta, known[k].delta, known[k].digits);
     }
     struct pricer_forward_node one = {
         .release = PRICER_RELEASE_SPHERE, .threshold = .76159416, .loss = 4};
-    assert_true(pri_release_recompute(&one, 2, 1, 4, 0, &found));
+    assert_true(pri_release_recompute(
+        &one, 2, 2, &(struct pricer_budget){.eps = 4, .rounds = 1}, &found));
     assert_true(fabsl(found.m - .76159416L) < 1e-8L);
     assert_true(fabsl(found.share - .11920292L) < 1e-8L);
     assert_close((double)found.variance, .4827078, 2e-7);
@@ -290,12 +301,40 @@ static void test_sampled(void **state)
     pricer_network_free(net);
 }
 
+/* Several attempts: the error is that of single patterns again, and a plan that
+ * states less, or that was made for more attempts, is refused. */
+static void test_attempts(void **state)
+{
+    uint64_t seed = 9;
+    struct pricer_network *net = make_network(&seed, 20, 50, 2, false);
+    struct pricer_forward_plan *plan = NULL;
+    (void)state;
+    assert_int_equal(
+        pricer_forward_plan_make(net,
+                                 &(struct pricer_forward_settings){
+                                     .rounds = 1, .hops = 3, .repeat = 4},
+                                 &plan, NULL),
+        PRICER_OK);
+    struct pricer_forward_check check = verify(net, 1, plan);
+    assert_true(check.good && check.patterns == 4096);
+    assert_true(fabs(check.mse_one_sided - plan->mse_worst_case) <
+                6 * hypot(check.mse_stderr, plan->mse_stderr) +
+                    .01 * plan->mse_worst_case);
+    plan->repeat = 2;
+    assert_false(verify(net, 1, plan).good);
+    plan->repeat = 4;
+    plan->mse_worst_case *= .8;
+    assert_false(verify(net, 1, plan).good);
+    pricer_forward_plan_free(plan);
+    pricer_network_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_releases), cmocka_unit_test(test_known),
         cmocka_unit_test(test_good),     cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_sampled),
+        cmocka_unit_test(test_sampled),  cmocka_unit_test(test_attempts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,8 +120,9 @@ static void test_everyone(void **state)
            "nodes.csv:2: everyone_eps is missing, here and in the scenario");
     refuse("node,p,everyone_eps,server_eps\n0,.1,4,\n1,.1,4,3\n", "from,to,p\n",
            "nodes.csv:3: server_eps belongs to 'scheme: sum', not to forward");
-    refuse("node,p,everyone_eps,diameter\n0,.1,4,1\n", "from,to,p\n",
-           "nodes.csv:2: diameter does not work with 'scheme: forward' yet");
+    refuse("node,p,everyone_eps,diameter\n0,.1,4,9\n", "from,to,p\n",
+           "nodes.csv:2: diameter = 9 is above 3, twice the radius: no two "
+           "vectors are so far apart");
     refuse("node,p,everyone_eps\n0,.1,4\n1,.1,4\n",
            "from,to,p,eps\n0,1,.5,\n1,0,.5,2\n",
            "links.csv:3: eps and delta of links belong to 'scheme: sum', not "

@@ -223,7 +223,7 @@ error = {name: float(value) for name, value in cells(four, 'error').items()}
 assert error['together, at worst'] == .2624 and error['always zero'] == 1, error
 assert error['links that never fail'] == .1077 and error['nodes that can never be heard'] == 0
 error = {name: float(value) for name, value in cells(five, 'error').items()}
-parts = [error[name] for name in ('nodes that can never be heard', 'releases that do not arrive',
+parts = [error[name] for name in ('nodes that can never be heard', 'releases missing or scaled down',
                                   'noise for privacy')]
 assert parts[0] == .04 and min(parts) > 0, parts
 assert abs(sum(parts) - error['together, at worst']) < 2e-4, error

@@ -85,6 +85,31 @@ class Releases(Faults):
         self.assertEqual(noisy.epsilon(0), np.inf)
         self.assertEqual(noisy.variance_at(.2), 3 * 2.5 ** 2)
 
+    def test_diameter(self):
+        """A Gaussian for data no further apart; a sphere is for any data."""
+        make = pricer.Release.for_budget
+        whole = make(4, 1e-5, 2, kind='gaussian')
+        close = make(4, 1e-5, 2, radius=10, rounds=1, diameter=2)
+        self.assertEqual((close.kind, close.diameter), ('gaussian', 2))
+        np.testing.assert_allclose(close.noise, whole.noise, rtol=1e-4)
+        self.assertLessEqual(close.epsilon(1e-5), 4)
+        self.assertGreater(close.epsilon(1e-5), 3.999)
+        same = pricer.Release.of('gaussian', 2, noise=close.noise, radius=10,
+                                 diameter=2)
+        self.assertEqual(same.epsilon(1e-5), close.epsilon(1e-5))
+        ball = pricer.Release.of('gaussian', 2, noise=close.noise, radius=10)
+        self.assertEqual(ball.diameter, 20)
+        self.assertGreater(ball.epsilon(1e-5), 20)
+        for kind, diameter in ('best', 1.0), ('sphere', .1):
+            one = make(4, 1e-5, 2, kind=kind, diameter=diameter)
+            self.assertEqual((one.kind, one.diameter), ('sphere', 2))
+            self.assertEqual(one, make(4, 1e-5, 2))
+        self.refused('diameter = 3', make, 4, 1e-5, 2, diameter=3)
+        network = pricer.Network.from_arrays(
+            everyone_eps=4, node_diameter=[2, .1, 1, .2], **FOUR)
+        self.assertEqual(list(pricer.plan(network).release),
+                         ['sphere', 'gaussian', 'sphere', 'gaussian'])
+
     def test_samples(self):
         """Unbiased and of the stated variance, within 6 standard errors (once in
         10^8); the same bytes for the same seed."""

@@ -161,9 +161,12 @@ static void test_scheme(void **state)
                        "network: {generator: ring, nodes: 6, p: 1, uplink: 1}\n"
                        "trust: {everyone: {eps: 4}}\n";
     char text[300];
-    snprintf(text, sizeof text, "%sdiameter: 1\n", head);
-    refuse_text(text, "s.yaml:4: diameter does not work with 'scheme: forward' "
-                      "yet");
+    refuse_text("dimension: 8\n"
+                "network: {generator: ring, nodes: 6, p: 1, uplink: 1}\n"
+                "trust: {everyone: {eps: 4, delta: 1}}\n",
+                "s.yaml:3: trust.everyone.delta = 1 is not below 1");
+    snprintf(text, sizeof text, "%sdiameter: 3\n", head);
+    refuse_text(text, "s.yaml:4: diameter = 3 is above 2, twice the radius");
     snprintf(text, sizeof text, "%sreference: last\n", head);
     refuse_text(text, "s.yaml:4: reference is last and the key step");
     for (int k = 0; k < 3; k++) {

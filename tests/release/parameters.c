@@ -8,7 +8,7 @@
 static struct pri_release make(enum pri_release_kind kind, int64_t dimension,
                                double eps, double delta, int64_t rounds)
 {
-    struct pri_release_wish wish = {kind, dimension, 1, eps, delta, rounds};
+    struct pri_release_wish wish = {kind, dimension, 1, eps, delta, rounds, 0};
     struct pri_release release;
     struct pricer_fault fault = {""};
     if (pri_release_for_budget(&wish, &release, &fault) != PRICER_OK)
@@ -141,18 +141,21 @@ static void test_limits(void **state)
 static void test_refusals(void **state)
 {
     static const struct pri_release_wish bad[] = {
-        {PRI_RELEASE_BEST, 0, 1, 1, 1e-5, 1},
-        {PRI_RELEASE_BEST, 2, 0, 1, 1e-5, 1},
-        {PRI_RELEASE_BEST, 2, INFINITY, 1, 1e-5, 1},
-        {PRI_RELEASE_BEST, 2, 1, 0, 1e-5, 1},
-        {PRI_RELEASE_BEST, 2, 1, NAN, 1e-5, 1},
-        {PRI_RELEASE_BEST, 2, 1, 1, -1e-5, 1},
-        {PRI_RELEASE_BEST, 2, 1, 1, 2, 1},
-        {PRI_RELEASE_BEST, 2, 1, 1, 1e-5, 0}, /* no T, no release */
-        {PRI_RELEASE_GAUSSIAN, 2, 1, 1, 0, 1},
-        {PRI_RELEASE_SPHERE, 2, 1, 1, 1e-5, 1000000},
-        {PRI_RELEASE_SPHERE, 2, 1, 1e-13, 0, 1},
-        {PRI_RELEASE_SPHERE, INT64_C(1) << 40, 1, 1, 0, 1},
+        {PRI_RELEASE_BEST, 0, 1, 1, 1e-5, 1, 0},
+        {PRI_RELEASE_BEST, 2, 0, 1, 1e-5, 1, 0},
+        {PRI_RELEASE_BEST, 2, INFINITY, 1, 1e-5, 1, 0},
+        {PRI_RELEASE_BEST, 2, 1, 0, 1e-5, 1, 0},
+        {PRI_RELEASE_BEST, 2, 1, NAN, 1e-5, 1, 0},
+        {PRI_RELEASE_BEST, 2, 1, 1, -1e-5, 1, 0},
+        {PRI_RELEASE_BEST, 2, 1, 1, 2, 1, 0},
+        {PRI_RELEASE_BEST, 2, 1, 1, 1e-5, 0, 0}, /* no T, no release */
+        {PRI_RELEASE_GAUSSIAN, 2, 1, 1, 0, 1, 0},
+        {PRI_RELEASE_SPHERE, 2, 1, 1, 1e-5, 1000000, 0},
+        {PRI_RELEASE_SPHERE, 2, 1, 1e-13, 0, 1, 0},
+        {PRI_RELEASE_SPHERE, INT64_C(1) << 40, 1, 1, 0, 1, 0},
+        {PRI_RELEASE_GAUSSIAN, 2, 1, 1, 1e-5, 1, -1},
+        {PRI_RELEASE_GAUSSIAN, 2, 1, 1, 1e-5, 1, 2.1},
+        {PRI_RELEASE_BEST, 2, 1, 1, 1e-5, 1, NAN},
     };
     struct pri_release release;
     (void)state;
@@ -186,12 +189,56 @@ static void test_charge(void **state)
         }
 }
 
+/* Noise for neighbours that differ by D: what keeps the budget for that many times
+ * D / 2 R less, and a little more for the rounding of the payload. */
+static void test_diameter(void **state)
+{
+    static const int64_t dimensions[] = {1, 2, 128, 10000};
+    static const double diameters[] = {.02, .3, 1, 1.9};
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++) {
+            struct pri_release_wish wish = {
+                PRI_RELEASE_GAUSSIAN, dimensions[i], 1, 4, 1e-5, 3,
+                diameters[k]};
+            struct pri_release near, whole, best, sphere;
+            assert_int_equal(pri_release_for_budget(&wish, &near, NULL),
+                             PRICER_OK);
+            wish.kind = PRI_RELEASE_BEST;
+            assert_int_equal(pri_release_for_budget(&wish, &best, NULL),
+                             PRICER_OK);
+            wish.kind = PRI_RELEASE_SPHERE;
+            assert_int_equal(pri_release_for_budget(&wish, &sphere, NULL),
+                             PRICER_OK);
+            whole = make(PRI_RELEASE_GAUSSIAN, dimensions[i], 4, 1e-5, 3);
+            double part = near.noise / (whole.noise * diameters[k] / 2);
+            assert_true(part > 1 && part < 1 + 1e-4 / diameters[k]);
+            assert_true(near.diameter == diameters[k]);
+            assert_true(
+                pri_gaussian_move(1, diameters[k], dimensions[i], near.noise) /
+                    near.noise <=
+                2 / whole.noise * (1 + 1e-12L));
+            assert_true(sphere.diameter == 2);
+            assert_true(best.variance == fmin(near.variance, sphere.variance));
+        }
+    /* All data: the same as none. */
+    struct pri_release_wish wish = {PRI_RELEASE_GAUSSIAN, 3, 1, 4, 1e-5, 3, 2};
+    struct pri_release all;
+    assert_int_equal(pri_release_for_budget(&wish, &all, NULL), PRICER_OK);
+    assert_true(all.noise == make(PRI_RELEASE_GAUSSIAN, 3, 4, 1e-5, 3).noise);
+    /* So near that the payload's own noise is more than enough. */
+    wish.diameter = 1e-9;
+    assert_int_equal(pri_release_for_budget(&wish, &all, NULL), PRICER_OK);
+    assert_close(all.noise, 2. / 1984, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_round),    cmocka_unit_test(test_many_rounds),
         cmocka_unit_test(test_budgets_hold), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_refusals),     cmocka_unit_test(test_charge),
+        cmocka_unit_test(test_diameter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

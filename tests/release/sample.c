@@ -124,7 +124,7 @@ static void check_law(int64_t d, double e0, double length, int releases,
     struct pri_expander *expander = NULL;
     struct replay replay = {name, 0, 0};
     struct pri_entropy source = {draw_replay, &replay};
-    struct pri_release_wish wish = {PRI_RELEASE_SPHERE, d, 2.5, e0, 0, 1};
+    struct pri_release_wish wish = {PRI_RELEASE_SPHERE, d, 2.5, e0, 0, 1, 0};
     uint64_t seed = name;
     struct tally tally = {0};
     double *x = pri_alloc(4 * d, sizeof *x), *axis = x + d, *other = x + 2 * d,
@@ -336,7 +336,7 @@ static void test_refusals(void **state)
 /* The kernel's bytes: two releases of the same data differ. */
 static void test_kernel(void **state)
 {
-    struct pri_release_wish wish = {PRI_RELEASE_SPHERE, 3, 1, 2, 0, 1};
+    struct pri_release_wish wish = {PRI_RELEASE_SPHERE, 3, 1, 2, 0, 1, 0};
     struct pri_release r;
     struct pri_sampler *sampler = NULL;
     unsigned char a[PRI_SEED_BYTES], b[PRI_SEED_BYTES];

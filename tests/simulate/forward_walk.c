@@ -326,8 +326,8 @@ static void test_privacy(void **unused)
                              &statements, NULL),
                          PRICER_OK);
         assert_int_equal(pricer_forward_privacy_eps(
-                             &(struct pricer_forward_releases){&plan->node[0],
-                                                               .2, D, rounds},
+                             &(struct pricer_forward_releases){
+                                 &plan->node[0], .2, D, rounds, 0},
                              1e-5, &found, NULL),
                          PRICER_OK);
         assert_true(statements[0].eps == found.eps && found.eps <= 3);

@@ -258,6 +258,34 @@ static void test_queue(void **state)
     close_side(&server);
 }
 
+/* The limit of frames holds in both directions: whoever is past it is ended. The
+ * quotas are emptied by hand, far into the future. */
+static void test_busy(void **state)
+{
+    (void)state;
+    enum { LONG = 1000000 };
+    struct side server, client;
+    char address[64];
+    open_side(&server, 1);
+    open_side(&client, 2);
+    admit(&server, &client, 0);
+    listen_somewhere(server.hub, address);
+    struct hub_peer *peer = dial(&client, &server, address);
+    until(&server, &client, &client.opened, 1);
+    peer->frames.at = client.hub->turned + LONG;
+    assert_true(send_size(server.peer, 10));
+    until(&server, &client, &client.ended[HUB_BUSY], 1);
+    assert_int_equal(client.frames, 0);
+    peer->frames = (struct quota){0};
+    until(&server, &client, &client.opened, 2);
+    server.peer->seat->frames.at = server.hub->turned + LONG;
+    assert_true(send_size(peer, 10));
+    until(&server, &client, &server.ended[HUB_BUSY], 1);
+    assert_int_equal(server.frames, 0);
+    close_side(&client);
+    close_side(&server);
+}
+
 /* Keys: not admitted, admitted later, taken back, and another than expected. */
 static void test_keys(void **state)
 {
@@ -359,9 +387,8 @@ int main(void)
         cmocka_unit_test(test_addresses),
     };
     const struct CMUnitTest hubs[] = {
-        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_frames),     cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_queue),      cmocka_unit_test(test_keys),
         cmocka_unit_test(test_comes_back),
     };
     int failed = cmocka_run_group_tests(parts, NULL, NULL);

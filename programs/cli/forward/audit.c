@@ -4,6 +4,7 @@
  */
 #include "cli/forward/audit.h"
 #include "cli/print_audit.h"
+#include "common/meaning.h"
 #include "common/program.h"
 #include "pricer_forward.h"
 
@@ -51,6 +52,8 @@ static enum pricer_status load(struct work *work,
                                            &work->record, fault);
     if (status == PRICER_OK)
         status = pricer_study_network(work->study, &work->network, fault);
+    if (status == PRICER_OK)
+        meaning_guarantees(work->network, work->plan);
     if (status == PRICER_OK && ask->node >= work->plan->nodes) {
         snprintf(fault->text, sizeof fault->text,
                  "--node %lld: the nodes are 0 to %d", (long long)ask->node,
@@ -67,7 +70,8 @@ static bool is_same(const struct work *work, int32_t a, int32_t b)
     const struct pricer_forward_node *y = &work->plan->node[b];
     return x->release == y->release && x->threshold == y->threshold &&
            x->loss == y->loss && x->noise == y->noise &&
-           work->network->node_radius[a] == work->network->node_radius[b];
+           work->network->node_radius[a] == work->network->node_radius[b] &&
+           work->network->node_diameter[a] == work->network->node_diameter[b];
 }
 
 enum { RELEASES_MOST = 1000 };

@@ -11,6 +11,9 @@
 
 #include <math.h>
 
+/* A gap that rounding may hide. */
+#define GAP_SHOWN 1e-12
+
 struct work {
     struct pricer_study *study;
     struct pricer_network *network;
@@ -18,6 +21,7 @@ struct work {
     struct pricer_forward_record record;
     struct pricer_forward_check check;
     struct pricer_forward_slopes *slopes; /* NULL: large, or stopped */
+    bool near;                            /* the scenario has a diameter */
     double mse_sum; /* of scheme sum at the same guarantee, or NAN */
     double seconds;
 };
@@ -28,16 +32,21 @@ struct summary {
     double arrival;                             /* mean probability */
     double variance_min, variance_max;          /* in squares of the radius */
     double eps_min, eps_max, delta_max;
+    double diameter_max; /* of data that guarantees are about; 0: all data */
 };
 
 static struct summary summarise(const struct work *work)
 {
     struct summary found = {.variance_min = INFINITY, .eps_min = INFINITY};
+    bool near = false;
     for (int32_t i = 0; i < work->plan->nodes; i++) {
         const struct pricer_forward_node *node = &work->plan->node[i];
         double radius = work->network->node_radius[i];
+        double diameter = work->network->node_diameter[i];
         double share = node->variance / (radius * radius);
         found.kinds[node->release]++;
+        near = near || diameter < 2 * radius;
+        found.diameter_max = fmax(found.diameter_max, diameter);
         found.arrival += node->arrival / work->plan->nodes;
         found.variance_min = fmin(found.variance_min, share);
         found.variance_max = fmax(found.variance_max, share);
@@ -46,6 +55,8 @@ static struct summary summarise(const struct work *work)
         found.delta_max =
             fmax(found.delta_max, work->network->everyone_delta[i]);
     }
+    if (!near)
+        found.diameter_max = 0;
     return found;
 }
 
@@ -88,6 +99,8 @@ static void print_json(const struct work *work)
     json_count(&json, "rounds", work->record.settings.rounds);
     json_number(&json, "eps", found.eps_max);
     json_number(&json, "delta", found.delta_max);
+    if (found.diameter_max > 0)
+        json_number(&json, "diameter", found.diameter_max);
     json_number(&json, "mse_worst_case", plan->mse_worst_case);
     json_number(&json, "mse_stderr", plan->mse_stderr);
     json_number(&json, "mse_missing", plan->missing);
@@ -139,11 +152,14 @@ static void print_errors(const struct work *work)
     add_row(table, plan, meaning_zero(work->network), plan->zero_mse);
     add_row(table, plan, "no relaying", plan->mse_alone);
     if (!isnan(work->mse_sum))
-        add_row(table, plan, "sums, the budget divided evenly", work->mse_sum);
+        add_row(table, plan,
+                plan->repeat > 1 ? "sums, one attempt, budget divided evenly"
+                                 : "sums, the budget divided evenly",
+                work->mse_sum);
     snprintf(words, sizeof words, "forward, %d hop%s", (int)plan->hops,
              plan->hops == 1 ? "" : "s");
     add_row(table, plan, words, plan->mse_worst_case);
-    add_row(table, plan, "  of it releases that do not arrive", plan->missing);
+    add_row(table, plan, "  of it data missing or scaled down", plan->missing);
     add_row(table, plan, "  of it noise of releases", plan->noise);
     add_row(table, plan, "same releases, links that never fail",
             plan->mse_perfect);
@@ -163,12 +179,12 @@ static void print_errors(const struct work *work)
                  "coefficients lower it by more than %.2g of it on the rounds "
                  "that they are fitted to",
                  plan->mse_worst_case, plan->mse_stderr,
-                 (long long)plan->patterns, plan->gap);
+                 (long long)plan->patterns, fmax(plan->gap, GAP_SHOWN));
     else
         snprintf(words, sizeof words,
                  "%.9g with forwarding, over all patterns of links; no other "
                  "coefficients lower it by more than %.2g of it",
-                 plan->mse_worst_case, plan->gap);
+                 plan->mse_worst_case, fmax(plan->gap, GAP_SHOWN));
     program_words("Error:", words);
 }
 
@@ -203,6 +219,17 @@ static void print_releases(const struct work *work, const struct summary *found)
     table_print(table, stdout);
 }
 
+/* What the guarantees are about, where the scenario has a diameter. */
+static void print_near(const struct work *work)
+{
+    char near[MEANING_NEAR_ROOM];
+    if (meaning_near(work->network, near)[0] != '\0')
+        puts(near);
+    else if (work->near)
+        puts("The diameter is not used: sphere releases have less noise, and "
+             "their guarantee is about\nany data within the radius.");
+}
+
 static void print_privacy(const struct work *work, const struct summary *found)
 {
     long long rounds = work->record.settings.rounds;
@@ -218,6 +245,7 @@ static void print_privacy(const struct work *work, const struct summary *found)
              "path is not hidden",
              eps, found->delta_max, rounds, rounds == 1 ? "" : "s");
     program_words("Privacy:", words);
+    print_near(work);
 }
 
 /* What was computed a second time, by other code. */
@@ -284,11 +312,9 @@ static void print_tables(const struct work *work)
              "after hops",
              plan->bytes);
     program_words("Traffic:", words);
-    if (plan->measured > 0 || plan->repeat > 1) {
-        printf("Not compared with scheme sum, and without "
-               "sensitivities: these need %s.\n",
-               plan->measured > 0 ? "a model\nof links"
-                                  : "rounds\nof one attempt");
+    if (plan->measured > 0) {
+        puts("Not compared with scheme sum, and without "
+             "sensitivities: these need a model\nof links.");
         return;
     }
     if (isnan(work->mse_sum))
@@ -380,7 +406,7 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
                                   struct pricer_fault *fault)
 {
     enum pricer_status status = PRICER_OK;
-    if (work->plan->measured > 0 || work->plan->repeat > 1)
+    if (work->plan->measured > 0)
         return PRICER_OK;
     work->mse_sum = forward_sum_error(
         work->network, work->record.settings.rounds, &progress->watch);
@@ -392,11 +418,11 @@ static enum pricer_status compare(struct work *work, struct progress *progress,
 }
 
 /* A plan that fails the check is not stored. The error is checked where it is
- * that of one attempt over the network's links. */
+ * that of a model of links. */
 static enum pricer_status check_plan(struct work *work,
                                      struct pricer_fault *fault)
 {
-    bool releases_only = work->plan->measured > 0 || work->plan->repeat > 1;
+    bool releases_only = work->plan->measured > 0;
     enum pricer_status status = pricer_forward_plan_verify(
         work->network, work->record.settings.rounds, work->plan, releases_only,
         &work->check, fault);
@@ -443,6 +469,11 @@ int plan_forward(const struct plan_request *ask, const char *path)
     }
     progress_end(&progress);
     work.seconds = program_seconds() - start;
+    if (status == PRICER_OK) {
+        char near[MEANING_NEAR_ROOM];
+        work.near = meaning_near(work.network, near)[0] != '\0';
+        meaning_guarantees(work.network, work.plan);
+    }
     if (status == PRICER_OK)
         (ask->as_json ? print_json : print_tables)(&work);
     pricer_forward_slopes_free(work.slopes);

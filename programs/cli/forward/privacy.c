@@ -4,6 +4,7 @@
  */
 #include "cli/forward/privacy.h"
 #include "cli/print_privacy.h"
+#include "common/meaning.h"
 #include "common/program.h"
 #include "pricer_forward.h"
 
@@ -46,6 +47,8 @@ static enum pricer_status load(struct work *work,
                                            &work->record, fault);
     if (status == PRICER_OK)
         status = pricer_study_network(work->study, &work->network, fault);
+    if (status == PRICER_OK)
+        meaning_guarantees(work->network, work->plan);
     return status;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "report.h"
 #include "cli/report_stored.h"
+#include "common/meaning.h"
 #include "levers.h"
 #include "page/hops.h"
 
@@ -155,5 +156,6 @@ enum pricer_status report_forward_compare(struct report *report,
     good = good && add_prices(report, &settings);
     if (good && net->links <= CURVE_LINKS)
         good = add_hops(report, &settings) && add_budgets(report, &settings);
+    meaning_guarantees(from->network, report->forward);
     return good ? PRICER_OK : PRICER_MEMORY;
 }
