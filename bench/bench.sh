@@ -37,6 +37,8 @@ benches=(
     "decoder_rounds|simulated rounds with the minimax decoder against NumPy|/usr/bin/python3 bench/decoder.py $build/bench/bench_decoder"
     "load|a server with 1,000 and 10,000 nodes, and their throughput, played by one process|/usr/bin/python3 bench/load.py $build"
     "mesh|the server of a mesh with 1,000 nodes that each hand it 30 packets a round, and 10,000 nodes|/usr/bin/python3 bench/mesh_load.py $build 10 30 1000 10000"
+    "mesh_node|CPU of a node of a mesh with 30 neighbours and 300 packets a round|/usr/bin/python3 bench/mesh_node.py $build"
+    "mesh_bytes|bytes between nodes, forwarding against sums, 100 nodes, d = 10^4|/usr/bin/python3 bench/mesh_bytes.py $build"
     "fleet|a fleet of 100 nodes, d = 10^4, against a bare TLS pipe|/usr/bin/python3 bench/fleet.py $build"
     "kmeans|Lloyd's steps against scikit-learn (also on the files in \$CIFAR)|/usr/bin/python3 bench/kmeans.py $build ${CIFAR:-}"
     "python|from NumPy arrays of 10^6 links to a plan against the same in C|/usr/bin/python3 bench/python.py $build"

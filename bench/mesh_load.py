@@ -1,9 +1,14 @@
 """The server of a mesh with many nodes, all played by one process next to it, every
 node with its own key and connection, d = 128: each hands the server so many packets
-a round, its own and those of others. How long they took to connect, rounds a second,
+a round, its own and those of others. Seconds and CPU seconds of both sides until all
+were connected, rounds a second,
 the part of the nodes that arrived, the server's most memory, and CPU of a round at
-the server and at the nodes. Arguments: build folder, seconds, packets, numbers of
-nodes."""
+the server and at the nodes.
+
+Before and after, bench_ping sends as many bytes over as many connections of bare TLS
+and does nothing else: rounds a second, and CPU of a round at both ends. That is what
+the machine and its TLS can do; the last column is our CPU over that of both ends.
+Arguments: build folder, seconds, packets, numbers of nodes."""
 import os
 import socket
 import sqlite3
@@ -77,7 +82,29 @@ def rounds(study):
         db.close()
 
 
+def ping(nodes):
+    """Rounds a second of bare TLS, and milliseconds of CPU that each end took for
+    one. OPEN and RESULT have some 150 bytes each, a packet 108."""
+    pace, asking, answering = (float(word) for word in run(
+        build + '/bench/bench_ping', str(nodes), '300', str(30 + 108 * packets),
+        str(max(2, seconds / 3))).split())
+    return pace, 1e3 * asking / pace, 1e3 * answering / pace
+
+
 def measure(nodes):
+    before = ping(nodes)
+    connected, shaken, pace, arrived, memory, server, load = play(nodes)
+    bare = max(before, ping(nodes))
+    print(f'{nodes:>7}{packets:>9}{connected:>10.1f}{shaken:>7.1f}{pace:>10.1f}'
+          f'{arrived / nodes:>9.3f}{memory:>6}{server:>12.2f}{load:>11.2f}'
+          f'{bare[0]:>18.1f}{bare[1]:>7.2f}{bare[2]:>7.2f}'
+          f'{(server + load) / (bare[1] + bare[2]):>7.2f}', flush=True)
+
+
+def play(nodes):
+    """Seconds until all were connected and the CPU that it took, both sides; rounds
+    a second, the mean of who arrived, the server's memory in MiB, milliseconds of
+    CPU a round of both."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix='pricer-load-') as folder:
         study, key = make(folder, nodes, port)
@@ -93,6 +120,7 @@ def measure(nodes):
             stdout=subprocess.PIPE, text=True)
         try:
             connected = float(load.stdout.readline().split()[1])
+            shaken = used(server) + used(load)
             end = time.monotonic() + 120
             while rounds(study)[0] < 2:
                 if time.monotonic() > end:
@@ -103,11 +131,9 @@ def measure(nodes):
             time.sleep(seconds)
             (last, arrived), passed = rounds(study), time.monotonic() - begun
             count = max(1, last - first)
-            print(f'{nodes:>7}{packets:>9}{connected:>14.1f}'
-                  f'{(last - first) / passed:>10.1f}{arrived / nodes:>9.3f}'
-                  f'{memory(server):>6}'
-                  f'{1e3 * (used(server) - busy[0]) / count:>12.2f}'
-                  f'{1e3 * (used(load) - busy[1]) / count:>10.2f}', flush=True)
+            return (connected, shaken, (last - first) / passed, arrived,
+                    memory(server), 1e3 * (used(server) - busy[0]) / count,
+                    1e3 * (used(load) - busy[1]) / count)
         finally:
             for process in (load, server):
                 process.kill()
@@ -116,7 +142,9 @@ def measure(nodes):
             log.close()
 
 
-print('  nodes  packets  connected in  rounds/s  arrived   MiB  server, ms  '
-      'nodes, ms')
+print('                  connected                             CPU a round, ms'
+      '     bare TLS                     CPU')
+print('  nodes  packets   after s  CPU s  rounds/s  arrived   MiB      server'
+      '      nodes          rounds/s   ms a round    ratio')
 for size in sizes:
     measure(size)

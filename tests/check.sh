@@ -77,7 +77,7 @@ build_for_races() {
         --buildtype=plain -Doptimization=2 -Db_sanitize=thread \
         -Db_lundef=false -Dmpi=disabled -Dc_args=-g1 >/dev/null || return 1
     ninja -C build-tsan --quiet tests/test_threads tests/test_base_team \
-        tests/test_transport_crowd
+        tests/test_transport_crowd tests/test_forward_round
 }
 
 # GCC's OpenMP is opaque to the race detector; clang's comes with a library
@@ -116,7 +116,7 @@ others build-asan
 # Data races.
 races() {
     build_for_races || return 1
-    for program in base_team transport_crowd; do
+    for program in base_team transport_crowd forward_round; do
         "build-tsan/tests/test_$program" >build-tsan/races.log 2>&1 ||
             { tail -40 build-tsan/races.log; return 1; }
     done

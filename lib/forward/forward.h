@@ -139,6 +139,47 @@ enum pricer_status pri_forward_pass(const struct pricer_forward_node *node,
                                     struct pricer_random *random,
                                     double *vector);
 
+/*
+ * What a receiver does, for whoever has an expander per thread: decode a payload
+ * to `value` [dimension + 1], of which the last is not used; the factor of that
+ * vector in the estimate.
+ */
+struct pri_expander;
+enum pricer_status pri_forward_decode(
+    const struct pricer_forward_receiver *receiver,
+    struct pri_expander *expander, int32_t node, const unsigned char *payload,
+    int64_t bytes, double *value, struct pricer_fault *fault);
+double pri_forward_factor(const struct pricer_forward_receiver *receiver,
+                          int32_t node);
+int64_t pri_forward_dimension(const struct pricer_forward_receiver *receiver);
+
+/* A payload that has arrived. */
+struct pri_forward_arrival {
+    int32_t node;
+    const unsigned char *payload;
+    int64_t bytes;
+    bool refused; /* set by pri_forward_sum_add(): it was not added */
+};
+
+/*
+ * The sum of many payloads, on several threads: the bits of
+ * pricer_forward_receiver_add() for each, whatever the number of threads, since a
+ * payload is decoded by itself and each coordinate is added by ascending node. The
+ * receiver is borrowed. Memory for pri_forward_sum_block() vectors, 8 MiB or one
+ * a thread.
+ */
+struct pri_forward_sum;
+enum pricer_status pri_forward_sum_new(
+    const struct pricer_forward_receiver *receiver, int32_t nodes,
+    int32_t threads, struct pri_forward_sum **sum);
+void pri_forward_sum_free(struct pri_forward_sum *sum);
+/* How many payloads are decoded at once. */
+int32_t pri_forward_sum_block(const struct pri_forward_sum *sum);
+/* Add at most that many, by ascending node. */
+void pri_forward_sum_add(struct pri_forward_sum *sum,
+                         struct pri_forward_arrival *arrivals, int32_t count,
+                         double *estimate);
+
 /* --------------------------------------------------------------- moments -- */
 
 /*

@@ -368,9 +368,10 @@ static enum pricer_status decode_gaussian(const struct reading *reading,
     return PRICER_OK;
 }
 
-static enum pricer_status decode(struct pricer_forward_receiver *receiver,
-                                 int32_t node, const unsigned char *payload,
-                                 int64_t bytes, struct pricer_fault *fault)
+enum pricer_status pri_forward_decode(
+    const struct pricer_forward_receiver *receiver,
+    struct pri_expander *expander, int32_t node, const unsigned char *payload,
+    int64_t bytes, double *value, struct pricer_fault *fault)
 {
     int64_t d = receiver->dimension;
     if (node < 0 || node >= receiver->nodes)
@@ -382,14 +383,31 @@ static enum pricer_status decode(struct pricer_forward_receiver *receiver,
                          "the release of node %d has %lld bytes, not %lld",
                          (int)node, (long long)bytes, (long long)expected);
     if (reading->kind == PRICER_RELEASE_GAUSSIAN)
-        return decode_gaussian(reading, node, d, payload, receiver->value,
-                               fault);
-    enum pricer_status status =
-        pri_expand(receiver->expander, payload, d + 1, receiver->value);
+        return decode_gaussian(reading, node, d, payload, value, fault);
+    enum pricer_status status = pri_expand(expander, payload, d + 1, value);
     for (int64_t k = 0; k < d && status == PRICER_OK; k++)
-        receiver->value[k] *= reading->factor;
+        value[k] *= reading->factor;
     return status == PRICER_OK ? status
                                : pri_fault(fault, status, "out of memory");
+}
+
+double pri_forward_factor(const struct pricer_forward_receiver *receiver,
+                          int32_t node)
+{
+    return receiver->reading[node].count;
+}
+
+int64_t pri_forward_dimension(const struct pricer_forward_receiver *receiver)
+{
+    return receiver->dimension;
+}
+
+static enum pricer_status decode(struct pricer_forward_receiver *receiver,
+                                 int32_t node, const unsigned char *payload,
+                                 int64_t bytes, struct pricer_fault *fault)
+{
+    return pri_forward_decode(receiver, receiver->expander, node, payload,
+                              bytes, receiver->value, fault);
 }
 
 enum pricer_status pricer_forward_receiver_decode(

@@ -132,21 +132,55 @@ static enum pricer_status store_summary(
 
 enum { ROWS = 64 }; /* of a statement: half the time of one by one */
 
-/* A statement that adds so many rows, each an attempt, a number and whether it
- * arrived, to a round. */
-static enum pricer_status keep_rows(struct pricer_study *study,
-                                    const char *table, int rows,
-                                    sqlite3_stmt **insert,
+/* Rows that are added to a table: a round, which they share, and three numbers
+ * each. */
+struct rows {
+    struct pricer_study *study;
+    const char *table;
+    int64_t round, left; /* rows that are still to come */
+    sqlite3_stmt *insert;
+    int prepared, filled; /* rows of the statement; of them bound */
+};
+
+/* A statement that adds as many rows as fit. */
+static enum pricer_status keep_rows(struct rows *rows,
                                     struct pricer_fault *fault)
 {
     static const char row[] = "(?1, ?, ?, ?), ";
     char sql[64 + ROWS * sizeof row];
-    sqlite3_snprintf(64, sql, "INSERT INTO %s VALUES ", table);
+    int count = rows->left < ROWS ? (int)rows->left : ROWS;
+    if (count == rows->prepared)
+        return PRICER_OK;
+    sqlite3_snprintf(64, sql, "INSERT INTO %s VALUES ", rows->table);
     char *end = sql + strlen(sql);
-    for (int k = 0; k < rows; k++, end += sizeof row - 1)
+    for (int k = 0; k < count; k++, end += sizeof row - 1)
         memcpy(end, row, sizeof row);
     end[-2] = '\0'; /* the last comma */
-    return pri_study_keep(study, sql, insert, fault);
+    enum pricer_status status =
+        pri_study_keep(rows->study, sql, &rows->insert, fault);
+    if (status == PRICER_OK) {
+        sqlite3_bind_int64(rows->insert, 1, rows->round);
+        rows->prepared = count;
+    }
+    return status;
+}
+
+static enum pricer_status add_row(struct rows *rows, int64_t first,
+                                  int64_t second, int64_t third,
+                                  struct pricer_fault *fault)
+{
+    enum pricer_status status =
+        rows->filled == 0 ? keep_rows(rows, fault) : PRICER_OK;
+    if (status != PRICER_OK)
+        return status;
+    sqlite3_bind_int64(rows->insert, 3 * rows->filled + 2, first);
+    sqlite3_bind_int64(rows->insert, 3 * rows->filled + 3, second);
+    sqlite3_bind_int64(rows->insert, 3 * rows->filled + 4, third);
+    if (++rows->filled < rows->prepared)
+        return PRICER_OK;
+    rows->left -= rows->filled;
+    rows->filled = 0;
+    return pri_study_step(rows->study, rows->insert, fault);
 }
 
 /* One row for each entry that is known; `count` in an attempt. */
@@ -155,29 +189,30 @@ static enum pricer_status store_arrivals(
     const struct pricer_round_record *record, const int8_t *arrived,
     int32_t count, struct pricer_fault *fault)
 {
-    sqlite3_stmt *insert = NULL;
+    struct rows rows = {study, table, record->round, 0, NULL, 0, 0};
     enum pricer_status status = PRICER_OK;
-    int64_t all = (int64_t)count * attempts_of(record), left = 0;
-    int prepared = 0, filled = 0;
+    int64_t all = (int64_t)count * attempts_of(record);
     for (int64_t k = 0; k < all; k++)
-        left += arrived[k] >= 0;
-    for (int64_t k = 0; k < all && status == PRICER_OK; k++) {
-        int rows = left < ROWS ? (int)left : ROWS;
-        if (arrived[k] < 0)
-            continue;
-        if (filled == 0 && rows != prepared) {
-            status = keep_rows(study, table, prepared = rows, &insert, fault);
-            sqlite3_bind_int64(insert, 1, record->round);
-        }
-        sqlite3_bind_int64(insert, 3 * filled + 2, k / count);
-        sqlite3_bind_int64(insert, 3 * filled + 3, k % count);
-        sqlite3_bind_int(insert, 3 * filled + 4, arrived[k]);
-        if (++filled < prepared || status != PRICER_OK)
-            continue;
-        status = pri_study_step(study, insert, fault);
-        left -= filled;
-        filled = 0;
-    }
+        rows.left += arrived[k] >= 0;
+    for (int64_t k = 0; k < all && status == PRICER_OK; k++)
+        if (arrived[k] >= 0)
+            status = add_row(&rows, k / count, k % count, arrived[k], fault);
+    return status;
+}
+
+/* One row for each release that arrived. */
+static enum pricer_status store_releases(
+    struct pricer_study *study, const struct pricer_round_record *record,
+    struct pricer_fault *fault)
+{
+    struct rows rows = {study, "round_arrival", record->round, 0, NULL, 0, 0};
+    enum pricer_status status = PRICER_OK;
+    for (int32_t i = 0; i < record->nodes; i++)
+        rows.left += record->hops[i] >= 0;
+    for (int32_t i = 0; i < record->nodes && status == PRICER_OK; i++)
+        if (record->hops[i] >= 0)
+            status =
+                add_row(&rows, i, record->hops[i], record->arrival[i], fault);
     return status;
 }
 
@@ -217,26 +252,6 @@ static enum pricer_status store_withheld(
         "INSERT INTO withheld SELECT ?1, from_node, ?2, ?3 FROM link"
         " WHERE link = ?2",
         record->round, record->withheld, record->links, fault);
-}
-
-/* One row for each release that arrived. */
-static enum pricer_status store_releases(
-    struct pricer_study *study, const struct pricer_round_record *record,
-    struct pricer_fault *fault)
-{
-    sqlite3_stmt *insert = NULL;
-    enum pricer_status status = pri_study_keep(
-        study, "INSERT INTO round_arrival VALUES (?, ?, ?, ?)", &insert, fault);
-    for (int32_t i = 0; i < record->nodes && status == PRICER_OK; i++) {
-        if (record->hops[i] < 0)
-            continue;
-        sqlite3_bind_int64(insert, 1, record->round);
-        sqlite3_bind_int(insert, 2, i);
-        sqlite3_bind_int(insert, 3, record->hops[i]);
-        sqlite3_bind_int(insert, 4, record->arrival[i]);
-        status = pri_study_step(study, insert, fault);
-    }
-    return status;
 }
 
 /* All that is known of who was heard. */

@@ -105,7 +105,7 @@ static void take_packets(struct mesh_node *node, int32_t from, const void *data,
             &(struct packet_time){reader.round, reader.attempt}, &packet);
         if ((news == PACKET_NEW || news == PACKET_CLOSER) &&
             reader.round == node->clock.open.round)
-            mesh_links_spread(node, from, packet.node, reader.attempt);
+            mesh_links_spread(node, packet.node, reader.attempt);
     }
     if (reader.bad)
         node->dropped[PRICER_DROP_MALFORMED]++;
@@ -155,7 +155,7 @@ static void see_opened(void *context, struct hub_peer *peer)
     node->links.list[from].updated = 0;
     node->links.list[from].direct = false;
     node->next_hello = node->next_greeting = 0;
-    mesh_links_refill(node, from);
+    mesh_links_restore(node, from);
 }
 
 static void see_frame(void *context, struct hub_peer *peer, const void *data,

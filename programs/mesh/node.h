@@ -37,6 +37,8 @@ struct mesh_link {
     int64_t blamed;  /* announcements of it are not looked at until then */
     int64_t updated; /* when it was last sent what its HELLO lacked */
     bool direct;     /* it hears the server itself, by its latest HELLO */
+    bool owed;       /* that HELLO came too soon to be answered: */
+    struct mesh_hello wants;
     int64_t sent, received; /* bytes */
 };
 
@@ -45,6 +47,10 @@ struct mesh_links {
     int32_t count;
     int64_t lost; /* packets that no connection was open for */
     bool changed; /* of a neighbour's keys something is new */
+    /* Packets that are passed on at the end of the turn: whose, and since which
+     * attempt, plus 1; 0: it is not among them. */
+    int32_t *fresh, fresh_count;
+    int64_t *since; /* [nodes] */
 };
 
 /* -------------------------------------------------------------------- own -- */
@@ -120,13 +126,16 @@ void mesh_links_limit(struct mesh_node *node);
 /* The link of a peer, or -1. */
 int32_t mesh_links_find(const struct mesh_node *node,
                         const struct hub_peer *peer);
-/* Pass on the packet of a node that is held and came over link `from` (-1: none)
- * to all others, for the attempts from `attempt` to the current one; all that is
- * held, in the current attempt, to one. */
-void mesh_links_spread(struct mesh_node *node, int32_t from, int32_t sender,
-                       int64_t attempt);
+/* Memory for another plan; false: there is none. */
+bool mesh_links_prepare(struct mesh_node *node);
+/* Pass on the packet of a node that is held, at the end of the turn, for the
+ * attempts from `attempt` to the current one, to all that are not known to have it;
+ * all that is held, in the current attempt, to one. */
+void mesh_links_spread(struct mesh_node *node, int32_t sender, int64_t attempt);
 void mesh_links_refill(struct mesh_node *node, int32_t to);
-/* Send all batches. */
+/* The same to one that may have lost what it had. */
+void mesh_links_restore(struct mesh_node *node, int32_t to);
+/* The turn ends: send what is to be passed on. */
 void mesh_links_flush(struct mesh_node *node);
 /* Say what this node has, to the server and, every tenth time or where it is news,
  * to neighbours; and send the announcements that a HELLO lacks. */

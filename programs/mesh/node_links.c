@@ -33,6 +33,8 @@ void mesh_links_free(struct mesh_links *links)
     for (int32_t k = 0; k < links->count; k++)
         mesh_batch_free(&links->list[k].batch);
     free(links->list);
+    free(links->fresh);
+    free(links->since);
     *links = (struct mesh_links){0};
 }
 
@@ -100,31 +102,62 @@ static void flush(struct mesh_node *node, struct mesh_link *link)
     }
 }
 
-/* One more link travelled, but for the uplink: the server counts relays. */
-static void put(struct mesh_node *node, struct mesh_link *link, int64_t attempt,
+/* One more link travelled, but for the uplink: the server counts relays. A
+ * neighbour that is known to have it is left out. */
+static void put(struct mesh_node *node, int32_t to, int64_t attempt,
                 const struct mesh_packet *packet)
 {
+    struct mesh_link *link = &node->links.list[to];
     int64_t round = node->clock.open.round;
     struct mesh_packet copy = *packet;
     copy.hops += link->node != PRICER_SERVER;
     if (copy.hops > node->plan.hops || find_open(link) == NULL ||
-        link->node == packet->node)
+        link->node == packet->node ||
+        packets_has(node->packets, to, attempt, packet))
         return;
     if (mesh_batch_is_full(&link->batch, round, attempt, packet->size))
         flush(node, link);
     mesh_batch_add(&link->batch, round, attempt, &copy);
 }
 
-/* Who sent it in an attempt has it in that one, and in every later one. */
-void mesh_links_spread(struct mesh_node *node, int32_t from, int32_t sender,
-                       int64_t attempt)
+bool mesh_links_prepare(struct mesh_node *node)
+{
+    struct mesh_links *links = &node->links;
+    size_t nodes = (size_t)node->plan.nodes;
+    free(links->fresh);
+    free(links->since);
+    links->fresh_count = 0;
+    links->fresh = calloc(nodes, sizeof *links->fresh);
+    links->since = calloc(nodes, sizeof *links->since);
+    return links->fresh != NULL && links->since != NULL;
+}
+
+void mesh_links_spread(struct mesh_node *node, int32_t sender, int64_t attempt)
+{
+    struct mesh_links *links = &node->links;
+    if (links->since[sender] == 0)
+        links->fresh[links->fresh_count++] = sender;
+    if (links->since[sender] == 0 || links->since[sender] > attempt + 1)
+        links->since[sender] = attempt + 1;
+}
+
+/* Whoever has sent a packet since it was marked is known to have it by now. */
+static void send_fresh(struct mesh_node *node, int32_t sender)
 {
     struct mesh_packet packet;
+    int64_t attempt = node->links.since[sender] - 1;
+    node->links.since[sender] = 0;
     for (; attempt <= node->clock.open.attempt; attempt++)
-        for (int32_t k = 0; k < node->links.count; k++)
-            if (k != from &&
-                packets_get(node->packets, sender, attempt, &packet))
-                put(node, &node->links.list[k], attempt, &packet);
+        if (packets_get(node->packets, sender, attempt, &packet))
+            for (int32_t k = 0; k < node->links.count; k++)
+                put(node, k, attempt, &packet);
+}
+
+void mesh_links_restore(struct mesh_node *node, int32_t to)
+{
+    if (node->packets != NULL)
+        packets_forget(node->packets, to);
+    mesh_links_refill(node, to);
 }
 
 void mesh_links_refill(struct mesh_node *node, int32_t to)
@@ -132,13 +165,17 @@ void mesh_links_refill(struct mesh_node *node, int32_t to)
     struct mesh_packet packet;
     for (int32_t i = 0; node->packets != NULL && i < node->plan.nodes; i++)
         if (packets_get(node->packets, i, node->clock.open.attempt, &packet))
-            put(node, &node->links.list[to], node->clock.open.attempt, &packet);
+            put(node, to, node->clock.open.attempt, &packet);
 }
 
 void mesh_links_flush(struct mesh_node *node)
 {
-    for (int32_t k = 0; k < node->links.count; k++)
-        flush(node, &node->links.list[k]);
+    struct mesh_links *links = &node->links;
+    for (int32_t k = 0; k < links->fresh_count; k++)
+        send_fresh(node, links->fresh[k]);
+    links->fresh_count = 0;
+    for (int32_t k = 0; k < links->count; k++)
+        flush(node, &links->list[k]);
 }
 
 /* --------------------------------------------------------- announcements -- */
@@ -159,9 +196,23 @@ void mesh_links_announce(struct mesh_node *node, int32_t from,
             send(&node->links.list[k], &node->said.kind[kind].message);
 }
 
+enum {
+    AGAIN = 500
+}; /* milliseconds between answers to a HELLO: they may be long */
+
+static void answer_owed(struct mesh_node *node, int64_t now)
+{
+    for (int32_t k = 1; k < node->links.count; k++) {
+        struct mesh_link *link = &node->links.list[k];
+        if (link->owed && now >= link->updated + AGAIN)
+            mesh_links_update(node, k, &link->wants);
+    }
+}
+
 void mesh_links_greet(struct mesh_node *node, int64_t now)
 {
     enum { NEIGHBOURS = 10000 };
+    answer_owed(node, now);
     bool direct = find_open(&node->links.list[0]) != NULL;
     struct mesh_hello hello = {
         .fleet = node->said.kind[MESH_FLEET].counter,
@@ -187,19 +238,25 @@ void mesh_links_greet(struct mesh_node *node, int64_t now)
 void mesh_links_update(struct mesh_node *node, int32_t to,
                        const struct mesh_hello *hello)
 {
-    enum { AGAIN = 500 }; /* milliseconds: what is sent may be long */
     const int64_t has[MESH_KINDS] = {0, hello->fleet, hello->open,
                                      hello->result};
     struct mesh_link *link = &node->links.list[to];
     int64_t now = daemon_clock();
     link->direct = hello->direct;
-    if (to == 0 || now < link->updated + AGAIN)
+    if (to == 0)
         return;
+    link->owed = now < link->updated + AGAIN;
+    if (link->owed) {
+        link->wants = *hello;
+        if (node->next_hello > link->updated + AGAIN)
+            node->next_hello = link->updated + AGAIN;
+        return;
+    }
     for (enum mesh_kind kind = MESH_FLEET; kind < MESH_KINDS; kind++)
         if (has[kind] < node->said.kind[kind].counter) {
             send(link, &node->said.kind[kind].message);
             link->updated = now;
             if (kind == MESH_OPEN) /* it had no use for earlier packets */
-                mesh_links_refill(node, to);
+                mesh_links_restore(node, to);
         }
 }

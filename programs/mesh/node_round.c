@@ -93,6 +93,7 @@ void mesh_own_use_fleet(struct mesh_node *node)
     const struct announced *said = &node->said.kind[MESH_FLEET];
     uint8_t digest[WIRE_DIGEST];
     struct pricer_fault fault = {""};
+    mesh_links_flush(node); /* by the plan that it came under */
     if (said->counter == 0 ||
         !mesh_read_fleet(said->body, said->size, &node->fleet) ||
         !mesh_read_plan(node->fleet.plan, node->fleet.plan_size, &node->plan))
@@ -110,7 +111,9 @@ void mesh_own_use_fleet(struct mesh_node *node)
     vector_stop(&node->vector);
     mesh_own_free(&node->own);
     packets_free(node->packets);
-    node->packets = packets_new(&node->fleet, node->links.count);
+    node->packets = mesh_links_prepare(node)
+                        ? packets_new(&node->fleet, node->links.count)
+                        : NULL;
     if (believe(node, &fault) == PRICER_OK)
         daemon_say("plan %lld: one %s release a round for %lld rounds",
                    (long long)node->plan.plan,
@@ -154,7 +157,7 @@ static void emit(struct mesh_node *node, const struct ledger_packet *stored)
     int64_t attempt = node->clock.open.attempt;
     packets_take(node->packets, -1,
                  &(struct packet_time){stored->about.round, attempt}, &packet);
-    mesh_links_spread(node, -1, node->number, attempt);
+    mesh_links_spread(node, node->number, attempt);
     node->rounds++;
 }
 
@@ -330,7 +333,8 @@ static void enter_round(struct mesh_node *node, const struct mesh_open *open,
 {
     struct packet_about about = {.round = open->round};
     memcpy(about.digest, open->digest, WIRE_DIGEST);
-    if (packets_missed(node->packets)) {
+    mesh_links_flush(node); /* what is still of the round before */
+    if (packets_missed(node->packets, open->round)) {
         node->asks = true;
         node->next_hello = node->next_greeting = 0;
     }
@@ -347,7 +351,7 @@ static void begin_round(struct mesh_node *node, const struct mesh_open *open,
     /* What came before this node heard of the round. */
     for (int32_t i = 0; i < node->plan.nodes; i++)
         if (i != node->number)
-            mesh_links_spread(node, -1, i, 0);
+            mesh_links_spread(node, i, 0);
 }
 
 void mesh_own_open(struct mesh_node *node)
@@ -370,6 +374,7 @@ void mesh_own_open(struct mesh_node *node)
         begin_round(node, &open, now);
     } else if (open.round == clock->open.round &&
                open.attempt > clock->open.attempt) {
+        mesh_links_flush(node);
         clock->open = open;
         clock->start = now;
         for (int32_t k = 0; k < node->links.count; k++)

@@ -22,12 +22,18 @@ struct held {
     bool doubted; /* copies differ: only what is checked is taken */
 };
 
+/* Since which attempt, and after how many links, a neighbour has a packet. */
+struct known {
+    uint8_t attempt, links; /* links FAR: it is not known to */
+};
+
 /* One round of packets. */
 struct shelf {
     struct packet_about about;
-    struct held *held; /* [nodes] */
-    uint8_t *checks;   /* [neighbours][nodes] */
-    int64_t *taken;    /* [neighbours] */
+    struct held *held;   /* [nodes] */
+    uint8_t *checks;     /* [neighbours][nodes] */
+    struct known *known; /* [neighbours][nodes] */
+    int64_t *taken;      /* [neighbours] */
 };
 
 struct packets {
@@ -36,6 +42,8 @@ struct packets {
     uint8_t *kinds; /* [nodes] */
     int32_t neighbours;
     struct shelf shelves[2]; /* the current round and the next */
+    int64_t
+        missed; /* the latest round of packets that were not kept; 0: none */
     int64_t counts[PACKET_NEWS];
 };
 
@@ -90,6 +98,9 @@ static void clear(struct packets *packets, struct shelf *shelf)
     memset(shelf->checks, 0,
            (size_t)packets->plan.nodes * (size_t)packets->neighbours);
     memset(shelf->taken, 0, (size_t)packets->neighbours * sizeof *shelf->taken);
+    memset(shelf->known, FAR,
+           (size_t)packets->plan.nodes * (size_t)packets->neighbours *
+               sizeof *shelf->known);
     shelf->about = (struct packet_about){.round = 0};
 }
 
@@ -103,6 +114,7 @@ void packets_free(struct packets *packets)
             free(shelf->held[i].bytes);
         free(shelf->held);
         free(shelf->checks);
+        free(shelf->known);
         free(shelf->taken);
     }
     free(packets->kinds);
@@ -139,9 +151,12 @@ struct packets *packets_new(const struct mesh_fleet *fleet, int32_t neighbours)
         struct shelf *shelf = &made->shelves[k];
         shelf->held = calloc(nodes + 1, sizeof *shelf->held);
         shelf->checks = calloc(nodes + 1, near);
+        shelf->known = calloc(nodes + 1, near * sizeof *shelf->known);
         shelf->taken = calloc(near, sizeof *shelf->taken);
         good = good && shelf->held != NULL && shelf->checks != NULL &&
-               shelf->taken != NULL;
+               shelf->known != NULL && shelf->taken != NULL;
+        if (good)
+            clear(made, shelf);
     }
     if (good && made->kinds != NULL && fill_kinds(made))
         return made;
@@ -176,10 +191,15 @@ void packets_begin(struct packets *packets, const struct packet_about *about)
     next->about.round = about->round + 1;
 }
 
-bool packets_missed(const struct packets *packets)
+bool packets_missed(const struct packets *packets, int64_t round)
 {
-    return packets->shelves[0].about.round == 0 &&
-           packets->counts[PACKET_ROUND] > 0;
+    return packets->missed >= round;
+}
+
+static void note_missed(struct packets *packets, int64_t round)
+{
+    if (round > packets->shelves[0].about.round && round > packets->missed)
+        packets->missed = round;
 }
 
 /* Before the first round of a plan any round may be the next: neighbours that
@@ -190,8 +210,11 @@ static struct shelf *find_shelf(struct packets *packets, int64_t round)
     for (int k = 0; k < 2; k++)
         if (packets->shelves[k].about.round == round && round > 0)
             return &packets->shelves[k];
-    if (packets->shelves[0].about.round > 0 || round <= next->about.round)
+    if (packets->shelves[0].about.round > 0 || round <= next->about.round) {
+        note_missed(packets, round);
         return NULL;
+    }
+    note_missed(packets, next->about.round);
     clear(packets, next);
     next->about.round = round;
     crypto_generichash(next->about.digest, WIRE_DIGEST, packets->fleet.plan,
@@ -252,6 +275,30 @@ static bool keep(const struct mesh_plan *plan, struct held *held,
     return true;
 }
 
+/* A neighbour has sent what is held. Of two statements that do not imply each other
+ * the first stays. */
+static void note_known(const struct packets *packets, struct shelf *shelf,
+                       int32_t neighbour, int64_t attempt,
+                       const struct mesh_packet *packet)
+{
+    if (neighbour < 0 || packet->hops < 1 || attempt >= FAR)
+        return;
+    size_t at = (size_t)neighbour * (size_t)packets->plan.nodes;
+    struct known *known = &shelf->known[at + (size_t)packet->node];
+    uint8_t links = (uint8_t)(packet->hops - 1);
+    if (attempt <= known->attempt && links <= known->links)
+        *known = (struct known){(uint8_t)attempt, links};
+}
+
+/* Another copy takes the place of what neighbours have sent. */
+static void forget_known(const struct packets *packets, struct shelf *shelf,
+                         int32_t node)
+{
+    for (int32_t k = 0; k < packets->neighbours; k++)
+        shelf->known[(size_t)k * (size_t)packets->plan.nodes + (size_t)node] =
+            (struct known){FAR, FAR};
+}
+
 /* Whether a copy can be the plan's, before anything is compared. */
 static enum packet_news look(const struct packets *packets,
                              const struct mesh_packet *packet)
@@ -307,11 +354,13 @@ static enum packet_news decide(const struct packets *packets,
             return PACKET_FORGED;
         free(held->bytes);
         held->bytes = NULL;
+        forget_known(packets, shelf, node);
     }
     if (!is_signed(packets, shelf, packet) ||
         !keep(&packets->plan, held, attempt, packet))
         return PACKET_FORGED;
     held->checked = true;
+    note_known(packets, shelf, neighbour, attempt, packet);
     return PACKET_NEW;
 }
 
@@ -330,12 +379,17 @@ static enum packet_news take(struct packets *packets, int32_t neighbour,
     if (news != PACKET_NEW)
         return news;
     struct held *held = &shelf->held[packet->node];
-    if (held->bytes != NULL && is_same(held, packet))
+    if (held->bytes != NULL && is_same(held, packet)) {
+        note_known(packets, shelf, neighbour, time->attempt, packet);
         return shorten(plan, held, time->attempt, packet->hops) ? PACKET_CLOSER
                                                                 : PACKET_SAME;
+    }
     if (held->bytes != NULL || held->doubted)
         return decide(packets, shelf, neighbour, time->attempt, held, packet);
-    return keep(plan, held, time->attempt, packet) ? PACKET_NEW : PACKET_QUOTA;
+    if (!keep(plan, held, time->attempt, packet))
+        return PACKET_QUOTA;
+    note_known(packets, shelf, neighbour, time->attempt, packet);
+    return PACKET_NEW;
 }
 
 enum packet_news packets_take(struct packets *packets, int32_t neighbour,
@@ -356,6 +410,23 @@ bool packets_get(const struct packets *packets, int32_t node, int64_t attempt,
     *packet = view(held, node);
     packet->hops = held->hops[attempt];
     return true;
+}
+
+bool packets_has(const struct packets *packets, int32_t neighbour,
+                 int64_t attempt, const struct mesh_packet *packet)
+{
+    size_t at = (size_t)neighbour * (size_t)packets->plan.nodes;
+    const struct known *known =
+        &packets->shelves[0].known[at + (size_t)packet->node];
+    return known->links <= packet->hops + 1 && known->attempt <= attempt;
+}
+
+void packets_forget(struct packets *packets, int32_t neighbour)
+{
+    size_t nodes = (size_t)packets->plan.nodes;
+    for (int k = 0; k < 2; k++)
+        memset(packets->shelves[k].known + (size_t)neighbour * nodes, FAR,
+               nodes * sizeof(struct known));
 }
 
 const int64_t *packets_counts(const struct packets *packets)

@@ -13,12 +13,16 @@
  * signature of the copy that is held is found wrong, and the packet takes its
  * place. A copy that pretends to have travelled further stops earlier, but the
  * true one has travelled less, and a copy that has travelled less than the one
- * held is passed on again. Before the first round of a plan only one round's packets
- * are kept, and a liar may choose which; whoever has missed some then asks its
- * neighbours once more. With several attempts this holds for each: what was held in
- * one is passed on again in the next. A neighbour's part in the following limits is its own.
+ * held is passed on again. Packets of rounds after the next are not kept, and before
+ * the first round of a plan only those of one round, which a liar may choose; whoever
+ * has missed some asks its neighbours when a round begins. With several attempts this holds for each: what was held in
+ * one is passed on again in the next. A neighbour is left out only where it has sent
+ * these very bytes in that attempt or earlier, after no more links than they would
+ * come with (packets_has()), and has neither connected nor asked again since
+ * (packets_forget()): if it is honest it holds them. A neighbour's part in the
+ * following limits is its own.
  *
- * Bounds: memory for 2 rounds of one packet a node, and neighbours bytes a node.
+ * Bounds: memory for 2 rounds of one packet a node, and 3 neighbours bytes a node.
  * A round makes at most hops + 2 copies of a packet go to a neighbour; more than
  * nodes (hops + 3) attempts packets of one neighbour are not looked at, and
  * PACKETS_CHECKS signatures a node and neighbour are checked at most.
@@ -67,9 +71,10 @@ void packets_free(struct packets *packets);
  * borrowed: keys may have changed. */
 void packets_renew(struct packets *packets, const struct mesh_fleet *fleet);
 
-/* Whether packets of other rounds have come before the first round began: only one
- * round is kept until then, and a neighbour may have said another one first. */
-bool packets_missed(const struct packets *packets);
+/* Whether packets of this round, which is about to begin, or of a later one may have
+ * come too early to be kept: this relay has heard of rounds later than its
+ * neighbours. */
+bool packets_missed(const struct packets *packets, int64_t round);
 
 /* A round begins: it and the next one are kept, others forgotten. Earlier rounds
  * never come back. */
@@ -92,6 +97,14 @@ enum packet_news packets_take(struct packets *packets, int32_t neighbour,
  */
 bool packets_get(const struct packets *packets, int32_t node, int64_t attempt,
                  struct mesh_packet *packet);
+
+/* Whether a neighbour is known to hold what packets_get() has found, in that attempt
+ * and after at most one link more: it has sent it. */
+bool packets_has(const struct packets *packets, int32_t neighbour,
+                 int64_t attempt, const struct mesh_packet *packet);
+
+/* A neighbour may have lost what it had. */
+void packets_forget(struct packets *packets, int32_t neighbour);
 
 /* Copies that came, by what became of them. */
 const int64_t *packets_counts(const struct packets *packets);

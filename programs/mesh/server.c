@@ -139,7 +139,8 @@ static enum pricer_status use_plan(struct mesh_server *server,
     int32_t before = server->members.nodes;
     struct mesh_counting made = {0};
     struct server_times times;
-    enum pricer_status status = mesh_counting_load(&made, server->study, fault);
+    enum pricer_status status = mesh_counting_load(
+        &made, server->study, server->arguments->threads, fault);
     if (status == PRICER_OK)
         status = share_period(server, made.repeat, &times, fault);
     if (status != PRICER_OK) {
@@ -152,6 +153,7 @@ static enum pricer_status use_plan(struct mesh_server *server,
     hub_limit(server->hub, (int64_t)made.longest + MESH_BATCH + WIRE_SLACK);
     status = mesh_round_make(server);
     mesh_drift_forget(&server->members);
+    mesh_history_forget(&server->members);
     if (status != PRICER_OK || before == server->counting.network->nodes)
         return status;
     server->members.nodes = server->counting.network->nodes;

@@ -77,3 +77,17 @@ bool mesh_announce_fleet(struct mesh_server *server)
     free(keys);
     return good;
 }
+
+void mesh_publish(struct mesh_server *server)
+{
+    const struct mesh_round *round = &server->round;
+    bool any = round->arrived > 0;
+    struct mesh_fleet fleet;
+    const struct announced *said = &server->said.kind[MESH_FLEET];
+    bool whole =
+        any && mesh_read_fleet(said->body, said->size, &fleet) && fleet.results;
+    if (!any && server->reference.vector != NULL)
+        return; /* the last RESULT stays, as the reference */
+    mesh_announce_result(server, round->number, round->arrived,
+                         any ? round->bar : 0, whole ? round->estimate : NULL);
+}

@@ -61,7 +61,7 @@ static bool check_plan(struct mesh_counting *counting,
 {
     struct mesh_plan plan;
     struct pricer_fault fault = {""};
-    enum pricer_status status = mesh_counting_load(counting, study, &fault);
+    enum pricer_status status = mesh_counting_load(counting, study, 1, &fault);
     if (status != PRICER_OK ||
         !mesh_read_plan(counting->bytes.data, counting->bytes.size, &plan)) {
         check_tell(found, FOUND_BAD, "plan", "%s",

@@ -14,6 +14,9 @@
 
 void mesh_counting_free(struct mesh_counting *counting)
 {
+    pri_forward_sum_free(counting->sum);
+    free(counting->block);
+    free(counting->arrived);
     pricer_forward_receiver_free(counting->receiver);
     pricer_forward_plan_free(counting->plan);
     pricer_network_free(counting->network);
@@ -98,8 +101,27 @@ enum pricer_status mesh_counting_latest(struct pricer_study *study, int64_t *id,
     return status;
 }
 
+/* What adds up a round; a small one is not divided among threads. */
+static enum pricer_status prepare_sum(struct mesh_counting *counting,
+                                      int64_t threads)
+{
+    int32_t nodes = counting->network->nodes;
+    int64_t work = nodes * counting->network->dimension;
+    enum pricer_status status = pri_forward_sum_new(
+        counting->receiver, nodes, pri_threads((int32_t)threads, work),
+        &counting->sum);
+    if (status != PRICER_OK)
+        return status;
+    counting->block = calloc((size_t)pri_forward_sum_block(counting->sum),
+                             sizeof *counting->block);
+    counting->arrived = calloc((size_t)nodes, sizeof *counting->arrived);
+    return counting->block != NULL && counting->arrived != NULL ? PRICER_OK
+                                                                : PRICER_MEMORY;
+}
+
 enum pricer_status mesh_counting_load(struct mesh_counting *counting,
                                       struct pricer_study *study,
+                                      int64_t threads,
                                       struct pricer_fault *fault)
 {
     struct mesh_counting made = {.repeat = 1};
@@ -114,6 +136,8 @@ enum pricer_status mesh_counting_load(struct mesh_counting *counting,
     if (status == PRICER_OK)
         status = pricer_forward_receiver_new(made.network, made.plan,
                                              &made.receiver, fault);
+    if (status == PRICER_OK)
+        status = prepare_sum(&made, threads);
     if (status == PRICER_OK) {
         made.repeat = made.plan->repeat > 1 ? made.plan->repeat : 1;
         made.id = record.id;

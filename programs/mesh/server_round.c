@@ -1,19 +1,13 @@
 /*
  * A round of the mesh at the server, from open to published: announce OPEN, take
- * every node's release once, add them up, store the round, announce RESULT.
+ * every node's release once, add them up (server_estimate.c), store the round
+ * (server_store.c), announce RESULT (server_announce.c).
  */
 #include "server.h"
 #include "reach.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-void mesh_drop(struct mesh_server *server, enum pricer_drop why)
-{
-    server->round.dropped[why]++;
-    server->total[why]++;
-}
 
 /* ---------------------------------------------------------------- memory -- */
 
@@ -307,50 +301,6 @@ void mesh_round_take(struct mesh_server *server, int32_t from, const void *data,
 
 /* ----------------------------------------------------------------- close -- */
 
-static double measure(const struct mesh_server *server)
-{
-    double sum = 0;
-    if (server->truth == NULL)
-        return NAN;
-    for (int64_t k = 0; k < server->counting.network->dimension; k++) {
-        double off = server->round.estimate[k] - server->truth[k];
-        sum += off * off;
-    }
-    return sum;
-}
-
-/* Add up what arrived, by ascending node; what cannot be decoded has not. */
-static enum pricer_status estimate(struct mesh_server *server)
-{
-    struct mesh_round *round = &server->round;
-    const struct mesh_counting *counting = &server->counting;
-    int32_t nodes = counting->network->nodes;
-    bool *arrived = calloc((size_t)nodes, sizeof *arrived);
-    if (arrived == NULL)
-        return PRICER_MEMORY;
-    memset(round->estimate, 0,
-           (size_t)counting->network->dimension * sizeof *round->estimate);
-    round->arrived = 0;
-    for (int32_t i = 0; i < nodes; i++) {
-        struct mesh_arrival *arrival = &round->arrivals[i];
-        if (!arrival->here)
-            continue;
-        arrived[i] =
-            pricer_forward_receiver_add(counting->receiver, i, arrival->payload,
-                                        (int64_t)arrival->size, round->estimate,
-                                        NULL) == PRICER_OK;
-        if (!arrived[i])
-            mesh_drop(server, PRICER_DROP_RANGE);
-        arrival->here = arrived[i];
-        round->arrived += arrived[i];
-    }
-    mesh_reference_follow(server);
-    round->bar = pricer_forward_bar(counting->network, counting->plan, arrived);
-    round->error = measure(server);
-    free(arrived);
-    return PRICER_OK;
-}
-
 static int64_t count_more(const struct mesh_server *server)
 {
     int64_t begun = server->done + (server->round.open || server->round.closed);
@@ -359,104 +309,43 @@ static int64_t count_more(const struct mesh_server *server)
                                        : INT64_MAX;
 }
 
-static enum pricer_status store(struct mesh_server *server,
-                                struct pricer_fault *fault)
-{
-    struct mesh_round *round = &server->round;
-    int32_t nodes = server->counting.network->nodes;
-    int32_t *hops = calloc((size_t)nodes, sizeof *hops);
-    int32_t *attempt = calloc((size_t)nodes, sizeof *attempt);
-    if (hops == NULL || attempt == NULL) {
-        free(hops);
-        free(attempt);
-        return PRICER_MEMORY;
-    }
-    for (int32_t i = 0; i < nodes; i++) {
-        hops[i] = round->arrivals[i].here ? round->arrivals[i].hops : -1;
-        attempt[i] = round->arrivals[i].attempt;
-    }
-    struct pricer_round_record record = {
-        .round = round->number,
-        .plan = server->counting.id,
-        .nodes = nodes,
-        .dimension = server->counting.network->dimension,
-        .attempts = (int32_t)server->counting.repeat,
-        .hops = hops,
-        .arrival = attempt,
-        .contributors = round->arrived,
-        .weight = (double)round->arrived / nodes,
-        .estimate = round->arrived > 0 ? round->estimate : NULL,
-        .error = round->error,
-        .bar = round->bar};
-    memcpy(record.dropped, round->dropped, sizeof record.dropped);
-    bool noted = round->next > 0 || count_more(server) <= 0;
-    enum pricer_status status =
-        pricer_study_add_round(server->study, &record, find_least(server),
-                               noted ? NULL : &round->next, fault);
-    free(hops);
-    free(attempt);
-    return status;
-}
-
-static void publish(struct mesh_server *server)
-{
-    const struct mesh_round *round = &server->round;
-    bool any = round->arrived > 0;
-    struct mesh_fleet fleet;
-    const struct announced *said = &server->said.kind[MESH_FLEET];
-    bool whole =
-        any && mesh_read_fleet(said->body, said->size, &fleet) && fleet.results;
-    if (!any && server->reference.vector != NULL)
-        return; /* the last RESULT stays, as the reference */
-    mesh_announce_result(server, round->number, round->arrived,
-                         any ? round->bar : 0, whole ? round->estimate : NULL);
-}
-
-/* What is remembered of each node. */
-static void note_arrivals(struct mesh_server *server)
-{
-    struct mesh_round *round = &server->round;
-    for (int32_t i = 0; i < server->members.nodes; i++) {
-        struct mesh_member *member = &server->members.list[i];
-        if (!round->arrivals[i].here)
-            continue;
-        member->heard = round->number;
-        member->hops = round->arrivals[i].hops;
-        member->arrived++;
-    }
-}
-
-/* The round is over: store it, or try again when the study can be written. */
+/* The round is over: add up what arrived, a part in each turn of the loop, and
+ * store it, or try again when the study can be written. */
 static enum pricer_status close_round(struct mesh_server *server,
                                       struct pricer_fault *fault)
 {
     struct mesh_round *round = &server->round;
-    enum pricer_status status = PRICER_OK;
     if (round->open) {
         round->open = false;
         round->closed = true;
-        status = estimate(server);
+        mesh_estimate_begin(server);
     }
-    if (status == PRICER_OK)
-        status = store(server, fault);
+    if (!mesh_estimate_step(server))
+        return PRICER_OK;
+    bool noted = round->next > 0 || count_more(server) <= 0;
+    enum pricer_status status = mesh_store(server, find_least(server),
+                                           noted ? NULL : &round->next, fault);
     if (status != PRICER_OK)
         return status;
     round->closed = false;
-    round->ended = round->number;
     server->done++;
     server->estimates += round->arrived > 0;
     round->silent = round->arrived > 0 ? 0 : round->silent + 1;
-    note_arrivals(server);
+    mesh_history_note(server);
     mesh_drift_note(server);
     mesh_reference_keep(server);
     memset(round->dropped, 0, sizeof round->dropped);
-    publish(server);
+    mesh_publish(server);
     if (server->done % 64 == 0)
         pricer_study_prune(server->study, server->wishes.keep, NULL);
     return PRICER_OK;
 }
 
 /* ------------------------------------------------------------------ time -- */
+
+/* Milliseconds between two looks whether a round can be opened: each goes through
+ * all members. */
+enum { LOOK = 10 };
 
 static bool is_attempt_over(const struct mesh_server *server, int64_t now)
 {
@@ -513,7 +402,7 @@ enum pricer_status mesh_round_tick(struct mesh_server *server, int64_t now,
         if (status != PRICER_OK)
             return status;
     }
-    if (round->open || round->closed)
+    if (round->open || round->closed || now < round->look)
         return PRICER_OK;
     bool spent = is_spent(server);
     if (spent && !server->paused) {
@@ -521,7 +410,11 @@ enum pricer_status mesh_round_tick(struct mesh_server *server, int64_t now,
         mesh_round_pause(server);
     }
     server->paused = spent;
-    return is_due(server, now) ? open_round(server, now, fault) : PRICER_OK;
+    if (is_due(server, now))
+        return open_round(server, now, fault);
+    if (now >= round->next_start)
+        round->look = now + LOOK;
+    return PRICER_OK;
 }
 
 int64_t mesh_round_next(const struct mesh_server *server)
@@ -529,7 +422,11 @@ int64_t mesh_round_next(const struct mesh_server *server)
     const struct mesh_round *round = &server->round;
     if (server->failing != 0)
         return server->failed_until;
+    if (round->closed)
+        return 0; /* there is more to add */
     if (round->open)
         return round->attempt_began + server->wishes.times.uplink;
-    return count_more(server) > 0 ? round->next_start : INT64_MAX;
+    if (count_more(server) <= 0)
+        return INT64_MAX;
+    return round->next_start > round->look ? round->next_start : round->look;
 }

@@ -83,6 +83,40 @@ def check_line():
         tap.close()
 
 
+def check_metrics(found):
+    """What is shown of the latest round is of one that is over, whatever the one
+    that is open has so far; nodes 0 and 2 arrive over node 0."""
+    heard = [found[f'pricer_nodes_heard{{hops="{k}"}}'] for k in range(4)]
+    expect(found['pricer_releases_arrived'] == sum(heard) ==
+           found['pricer_round_packets'] -
+           found['pricer_round_packets_repeated'], found)
+    expect(found['pricer_round_bytes'] >= 108 * found['pricer_round_packets'],
+           found)
+    expect(found['pricer_node_arrivals{node="2",hops="2"}'] ==
+           found['pricer_node_arrived_total{node="2"}'] <=
+           found['pricer_plan_rounds'] == found['pricer_rounds_total'], found)
+    expect(found['pricer_node_uplinks{node="0"}'] >=
+           found['pricer_node_arrivals{node="0",hops="0"}'] > 0, found)
+    expect('pricer_node_uplinks{node="2"}' not in found and
+           found['pricer_node_arrival_planned{node="2"}'] == 1, found)
+
+
+def check_idle():
+    """A server without nodes waits instead of looking for them all the time."""
+    def used():
+        with open(f'/proc/{server.pid}/stat') as file:
+            words = file.read().rsplit(')', 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf('SC_CLK_TCK')
+
+    with line() as mesh:
+        server = mesh.start_server()
+        mesh.wait_log('server', 'listening')
+        before = used()
+        time.sleep(2)
+        expect(used() - before < .2, 'a server that waits is busy')
+        print(f'a server without nodes: {used() - before:.2f} s of CPU in 2 s')
+
+
 def check_refusal():
     """A node whose trust file is less than the plan relays and releases nothing."""
     with line(times=500) as mesh:
@@ -99,6 +133,7 @@ def check_refusal():
         expect('over others' in page, page)
         expect(mesh.metrics()['pricer_nodes_drifting'] >= 1 and
                ' 1 (0.000, planned 1.000)' in page, page)
+        check_metrics(mesh.metrics())
         print('a node that is asked for more than its trust file relays only')
 
 
@@ -198,6 +233,7 @@ def check_plan():
 
 
 check_demo()
+check_idle()
 check_plan()
 check_pause()
 check_line()

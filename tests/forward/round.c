@@ -4,6 +4,7 @@
  * refused, and the bar is the worst case over data.
  */
 #include "tests/test.h"
+#include "forward/forward.h"
 #include "pricer_forward.h"
 #include "release/release.h"
 
@@ -289,6 +290,75 @@ static void test_scales(void **state)
         }
 }
 
+/* A sum on any number of threads, in blocks of any size, has the bits of payloads
+ * that are added one after the other; what is refused is not in it. */
+static void test_sum(void **state)
+{
+    enum { LONG = 1000, MANY = 150 };
+    static const double x[LONG] = {.5};
+    struct pricer_forward_node node[MANY];
+    double radius[MANY], one[LONG] = {0}, sum[LONG];
+    const struct pricer_forward_plan plan = {.nodes = MANY, .node = node};
+    const struct pricer_network network = {
+        .nodes = MANY, .dimension = LONG, .node_radius = radius};
+    struct pricer_forward_receiver *receiver = NULL;
+    unsigned char(*payload)[4 * LONG] = calloc(MANY, sizeof *payload);
+    struct pri_forward_arrival arrival[MANY];
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        struct pricer_forward_sender *sender = NULL;
+        struct pricer_random random;
+        node[i] = (struct pricer_forward_node){
+            .release =
+                i % 7 == 3 ? PRICER_RELEASE_GAUSSIAN : PRICER_RELEASE_SPHERE,
+            .threshold = .05,
+            .loss = 1,
+            .noise = .3,
+            .coefficient = 1 + .01 * i};
+        radius[i] = 1 + i % 3;
+        pricer_random_replay(&random, 3, PRICER_PURPOSE_NOISE, 1, i,
+                             PRICER_SERVER);
+        assert_int_equal(
+            pricer_forward_sender_new(&node[i], radius[i], LONG, &sender, NULL),
+            PRICER_OK);
+        assert_int_equal(
+            pricer_forward_release(sender, x, &random, payload[i], NULL),
+            PRICER_OK);
+        pricer_forward_sender_free(sender);
+        arrival[i] = (struct pri_forward_arrival){
+            .node = i,
+            .payload = payload[i],
+            .bytes = pricer_forward_payload(node[i].release, LONG)};
+    }
+    memset(payload[10], 0x7f, sizeof *payload); /* longer than honest ones */
+    assert_int_equal(
+        pricer_forward_receiver_new(&network, &plan, &receiver, NULL),
+        PRICER_OK);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(pricer_forward_receiver_add(receiver, i, payload[i],
+                                                     arrival[i].bytes, one,
+                                                     NULL),
+                         i == 10 ? PRICER_VALUE : PRICER_OK);
+    for (int threads = 1; threads <= 5; threads += 2)
+        for (int block = 1; block <= MANY; block += 49) {
+            struct pri_forward_sum *adder = NULL;
+            assert_int_equal(
+                pri_forward_sum_new(receiver, MANY, threads, &adder),
+                PRICER_OK);
+            assert_int_equal(pri_forward_sum_block(adder), MANY);
+            memset(sum, 0, sizeof sum);
+            for (int i = 0; i < MANY; i += block)
+                pri_forward_sum_add(adder, arrival + i,
+                                    MANY - i < block ? MANY - i : block, sum);
+            assert_memory_equal(sum, one, sizeof sum);
+            for (int i = 0; i < MANY; i++)
+                assert_int_equal(arrival[i].refused, i == 10);
+            pri_forward_sum_free(adder);
+        }
+    pricer_forward_receiver_free(receiver);
+    free(payload);
+}
+
 /* Against data that attain it: x_i = +-R_i e with the sign of a_i c_i - 1. */
 static void test_bar(void **state)
 {
@@ -381,7 +451,7 @@ int main(void)
         cmocka_unit_test(test_law),      cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_format),   cmocka_unit_test(test_refused),
         cmocka_unit_test(test_scales),   cmocka_unit_test(test_bar),
-        cmocka_unit_test(test_diameter),
+        cmocka_unit_test(test_diameter), cmocka_unit_test(test_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
